@@ -1,0 +1,1 @@
+# Install rules and the package config (filled in by the packaging work).

@@ -1,0 +1,94 @@
+//===- Manifest.h - What a launcher must know about a kernel ----*- C++ -*-===//
+//
+// Part of the SparseDitto project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The launch contract of one kernel. Target, Runtime, Verify and Emulator know
+// kernels only through it. It is JSON in a package's manifest.json.
+//
+// ABI: plain pointers in the order of `args` (packed buffers, X, Y, bias,
+// residual), then i32 sizes and strides: N, ldx, ldy and, with a residual, ldr.
+// ldx/ldy/ldr are row strides in elements: of X [N x K] / Y [N x M] for
+// token-major, of X [K x N] / Y [M x N] for feature-major. M and K are compiled
+// in. Pointers need only element alignment for X, Y, bias and residual; packed
+// buffers are 256-byte aligned.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SPARSEDITTO_KERNELS_MANIFEST_H
+#define SPARSEDITTO_KERNELS_MANIFEST_H
+
+#include "sparseditto/Kernels/Problem.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Support/JSON.h"
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace sparseditto {
+
+/// One grid dimension as a function of N: factor * ceil(N / divisor), or just
+/// factor when divisor is 0.
+struct GridDim {
+  int64_t factor = 1;
+  int64_t divisor = 0;
+  int64_t evaluate(int64_t n) const {
+    return divisor == 0 ? factor : factor * ((n + divisor - 1) / divisor);
+  }
+  bool operator==(const GridDim &) const = default;
+};
+
+enum class ArgKind : uint8_t {
+  Packed,   ///< A packed buffer, by name.
+  X,        ///< Activations.
+  Y,        ///< Output.
+  Bias,     ///< f32[M].
+  Residual, ///< Like Y.
+  N,        ///< i32 token count.
+  LdX,      ///< i32 row stride of X in elements.
+  LdY,      ///< i32 row stride of Y in elements.
+  LdR,      ///< i32 row stride of the residual in elements.
+};
+llvm::StringRef name(ArgKind kind);
+
+struct KernelArg {
+  ArgKind kind = ArgKind::Packed;
+  std::string name; ///< Buffer name for Packed, else the kind's name.
+  ElementType type = ElementType::U8; ///< Pointee, or I32 for scalars.
+  unsigned alignment = 1; ///< Bytes promised to the kernel; 0 for scalars.
+};
+
+struct KernelManifest {
+  std::string symbol;
+  Strategy strategy;
+  std::string format; ///< Packed format it reads, with formatVersion.
+  int formatVersion = 1;
+  Problem problem;
+  int64_t nMin = 1, nMax = 0; ///< Range of N it may be launched for; 0 = any.
+  std::array<GridDim, 3> grid;
+  std::array<unsigned, 3> block = {1, 1, 1};
+  unsigned staticSharedBytes = 0;  ///< As the kernel declares it.
+  unsigned dynamicSharedBytes = 0; ///< To pass at launch.
+  std::vector<KernelArg> args;
+  /// Work and traffic of one launch at N: multiply-adds really issued and
+  /// bytes moved at least once (packed + X + Y), for floors and reports.
+  int64_t weightBytes = 0; ///< Resident packed bytes.
+
+  // Filled in by Target and Tuning.
+  std::string chip;       ///< "sm_90a".
+  unsigned ptxVersion = 0; ///< 85 for PTX 8.5.
+  std::string ptxFile, cubinFile; ///< Relative to the package.
+  std::string sourceHash; ///< Of the kernel's MLIR text.
+  std::string recordId;   ///< Tuning record.
+
+  llvm::json::Value toJSON() const;
+  static llvm::Expected<KernelManifest> fromJSON(const llvm::json::Value &value);
+};
+
+} // namespace sparseditto
+
+#endif // SPARSEDITTO_KERNELS_MANIFEST_H

@@ -1,0 +1,70 @@
+//===- Package.h - A compiled package on disk -------------------*- C++ -*-===//
+//
+// Part of the SparseDitto project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Directory: manifest.json, kernels/*.ptx|.cubin, weights.safetensors (packed
+// buffers, named "<layer>/<format>/<buffer>", plus the original weight as
+// "<layer>/dense" so that the result can be checked and the dense fallback
+// run), plan.mlir, report.html. manifest.json carries "schema": 1.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SPARSEDITTO_RUNTIME_PACKAGE_H
+#define SPARSEDITTO_RUNTIME_PACKAGE_H
+
+#include "sparseditto/IO/Matrix.h"
+#include "sparseditto/Kernels/Manifest.h"
+#include "sparseditto/Kernels/Packed.h"
+#include "llvm/Support/Error.h"
+#include <string>
+#include <vector>
+
+namespace sparseditto {
+
+/// What serves one N range of one layer.
+struct PlanEntry {
+  int64_t nMin = 1, nMax = 0; ///< Inclusive; nMax 0 = no upper bound.
+  int64_t tuneN = 1;
+  bool useLibrary = false; ///< Dense library call (cuBLASLt), no kernel.
+  std::string symbol;      ///< Kernel symbol, same for all chips.
+  Strategy strategy;
+  std::string reason;
+  double predictedMicroseconds = 0, floorMicroseconds = 0;
+};
+
+struct PackageLayer {
+  std::string name;
+  std::string sourceFile;
+  Problem problem;
+  Matrix weight;                     ///< In problem.type, as packed.
+  std::vector<PackedWeight> packed;  ///< One per format used.
+  std::vector<PlanEntry> plan;       ///< Sorted by N, covering all N >= 1.
+  std::vector<KernelManifest> kernels; ///< One per symbol and chip.
+  llvm::json::Value report = nullptr;  ///< Pattern report.
+};
+
+struct Package {
+  std::string directory;
+  std::string sourceVersion; ///< SparseDitto version that wrote it.
+  std::vector<PackageLayer> layers;
+};
+
+/// Writes atomically: into a temporary sibling directory, then renames. An
+/// existing package at the path is replaced; anything else there is an error.
+/// `files` maps relative paths to contents (PTX, cubins, plan.mlir, report).
+llvm::Error
+writePackage(const Package &package,
+             const std::vector<std::pair<std::string, std::string>> &files,
+             llvm::StringRef directory);
+
+/// Reads and checks everything: schema version, sizes, formats, that files
+/// named exist. Untrusted input: one clear error, never a crash.
+llvm::Expected<Package> readPackage(llvm::StringRef directory);
+
+} // namespace sparseditto
+
+#endif // SPARSEDITTO_RUNTIME_PACKAGE_H
