@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Directory: manifest.json, kernels/*.ptx|.cubin, weights.safetensors (packed
+// Directory: manifest.json, kernels/*.ptx|.cubin|.mlir, weights.safetensors (packed
 // buffers, named "<layer>/<format>/<buffer>", plus the original weight as
 // "<layer>/dense" so that the result can be checked and the dense fallback
 // run), plan.mlir, report.html. manifest.json carries "schema": 1.
@@ -25,12 +25,14 @@
 
 namespace sparseditto {
 
-/// What serves one N range of one layer.
+/// What serves one N range of one layer on one chip. Chips differ in shared
+/// memory and bandwidth, so the choice may differ too.
 struct PlanEntry {
+  std::string chip; ///< "sm_90a".
   int64_t nMin = 1, nMax = 0; ///< Inclusive; nMax 0 = no upper bound.
   int64_t tuneN = 1;
   bool useLibrary = false; ///< Dense library call (cuBLASLt), no kernel.
-  std::string symbol;      ///< Kernel symbol, same for all chips.
+  std::string symbol;      ///< Of the kernel with this chip in `kernels`.
   Strategy strategy;
   std::string reason;
   double predictedMicroseconds = 0, floorMicroseconds = 0;
@@ -42,7 +44,8 @@ struct PackageLayer {
   Problem problem;
   Matrix weight;                     ///< In problem.type, as packed.
   std::vector<PackedWeight> packed;  ///< One per format used.
-  std::vector<PlanEntry> plan;       ///< Sorted by N, covering all N >= 1.
+  /// Per chip sorted by N, covering all N >= 1.
+  std::vector<PlanEntry> plan;
   std::vector<KernelManifest> kernels; ///< One per symbol and chip.
   llvm::json::Value report = nullptr;  ///< Pattern report.
 };
