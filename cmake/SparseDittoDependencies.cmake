@@ -18,11 +18,16 @@ endif()
 include(TableGen)
 include(AddLLVM)
 include(AddMLIR)
-# Picks up -fno-exceptions and the RTTI state of the packages; its warning
-# flags are set per target in sd_add_library instead.
+# Picks up the code generation flags of the packages. Our own warning flags are
+# set per target (SparseDittoUtils), and the -w that comes with
+# LLVM_ENABLE_WARNINGS=OFF would silence them.
 set(LLVM_ENABLE_WARNINGS OFF)
 include(HandleLLVMOptions)
+foreach(flags CMAKE_C_FLAGS CMAKE_CXX_FLAGS)
+  string(REGEX REPLACE "(^| )-w( |$)" " " ${flags} "${${flags}}")
+endforeach()
 
 find_package(ZLIB REQUIRED)
 find_package(Threads REQUIRED)
+find_package(Boost 1.74 REQUIRED COMPONENTS context)
 include(SparseDittoMLIR)

@@ -7,7 +7,8 @@ endif()
 
 # Include directories and compile flags common to all our targets.
 function(sd_configure_target target)
-  target_compile_options(${target} PRIVATE ${SD_WARNING_FLAGS})
+  target_compile_options(${target} PRIVATE ${SD_WARNING_FLAGS}
+    $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions>)
   target_compile_features(${target} PUBLIC cxx_std_20)
 endfunction()
 
