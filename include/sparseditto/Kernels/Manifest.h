@@ -53,7 +53,9 @@ enum class ArgKind : uint8_t {
   LdY,      ///< i32 row stride of Y in elements.
   LdR,      ///< i32 row stride of the residual in elements.
 };
-llvm::StringRef name(ArgKind kind);
+llvm::StringRef name(ArgKind kind); ///< "packed", "x", "ldx", ...
+std::optional<ArgKind> parseArgKind(llvm::StringRef text);
+inline bool isScalar(ArgKind kind) { return kind >= ArgKind::N; }
 
 struct KernelArg {
   ArgKind kind = ArgKind::Packed;
@@ -79,15 +81,38 @@ struct KernelManifest {
   int64_t weightBytes = 0; ///< Resident packed bytes.
 
   // Filled in by Target and Tuning.
-  std::string chip;       ///< "sm_90a".
+  std::string chip;        ///< "sm_90a".
   unsigned ptxVersion = 0; ///< 85 for PTX 8.5.
-  std::string ptxFile, cubinFile; ///< Relative to the package.
+  /// Relative to the package. The MLIR is the builder's module, for the
+  /// emulator and for reading; any of the three may be empty.
+  std::string ptxFile, cubinFile, mlirFile;
   std::string sourceHash; ///< Of the kernel's MLIR text.
   std::string recordId;   ///< Tuning record.
 
+  /// Success if the manifest can be launched: sizes in range, an identifier as
+  /// symbol, arguments in ABI order with the types the problem asks for, file
+  /// names that stay inside the package.
+  llvm::Error verify() const;
+
   llvm::json::Value toJSON() const;
-  static llvm::Expected<KernelManifest> fromJSON(const llvm::json::Value &value);
+  /// Untrusted input: checks every field and then verify().
+  static llvm::Expected<KernelManifest>
+  fromJSON(const llvm::json::Value &value);
 };
+
+/// The arguments every kernel has after its packed buffers, in ABI order: X,
+/// Y, bias and residual where the epilogue has them, then the scalars.
+std::vector<KernelArg> activationArgs(const Problem &problem);
+
+/// True for a relative path without "..", empty components or backslashes.
+bool isPackagePath(llvm::StringRef path);
+
+/// Knobs keep their order, which is part of a strategy's identity, so they
+/// are an array of {"name", "value"}.
+llvm::json::Value toJSON(const Strategy &strategy);
+llvm::json::Value toJSON(const Problem &problem);
+llvm::Expected<Strategy> strategyFromJSON(const llvm::json::Value &value);
+llvm::Expected<Problem> problemFromJSON(const llvm::json::Value &value);
 
 } // namespace sparseditto
 
