@@ -1,25 +1,25 @@
 # Static link of MLIR and LLVM (SPARSEDITTO_STATIC=ON).
-#
-# Debian builds MLIR with LLVM_LINK_LLVM_DYLIB, so each static libMLIR*.a target
-# still names the shared `LLVM` in its link interface. Strip it, or the result
-# needs the 150 MB libLLVM.so at run time.
-get_property(sd_imported DIRECTORY PROPERTY IMPORTED_TARGETS)
-foreach(t ${sd_imported})
-  if(t MATCHES "^MLIR")
-    get_target_property(l ${t} INTERFACE_LINK_LIBRARIES)
-    if(l)
-      list(REMOVE_ITEM l LLVM)
-      set_target_properties(${t} PROPERTIES INTERFACE_LINK_LIBRARIES "${l}")
-    endif()
-  endif()
+
+if(NOT TARGET zstd::libzstd_static)
+  message(FATAL_ERROR "SPARSEDITTO_STATIC needs the static zstd library (Debian: libzstd-dev)")
+endif()
+include(SparseDittoStripDylib)
+
+foreach(kind DIALECT CONVERSION EXTENSION TRANSLATION)
+  get_property(sd_libraries GLOBAL PROPERTY MLIR_${kind}_LIBS)
+  target_link_libraries(sd_mlir INTERFACE ${sd_libraries})
 endforeach()
-get_property(sd_dialect_libs GLOBAL PROPERTY MLIR_DIALECT_LIBS)
-get_property(sd_conversion_libs GLOBAL PROPERTY MLIR_CONVERSION_LIBS)
-get_property(sd_extension_libs GLOBAL PROPERTY MLIR_EXTENSION_LIBS)
-get_property(sd_translation_libs GLOBAL PROPERTY MLIR_TRANSLATION_LIBS)
-target_link_libraries(sd_mlir INTERFACE MLIROptLib ${sd_dialect_libs}
-  ${sd_conversion_libs} ${sd_extension_libs} ${sd_translation_libs} MLIRNVVMTarget MLIRGPUToNVVMTransforms)
-llvm_map_components_to_libnames(sd_llvm_libs Support Core NVPTX X86 IRReader Passes
-  Linker BitWriter OrcJIT FrontendOpenMP)
+target_link_libraries(sd_mlir INTERFACE
+  MLIROptLib MLIRNVVMTarget MLIRGPUToNVVMTransforms MLIRExecutionEngineUtils)
+llvm_map_components_to_libnames(sd_llvm_libs
+  Support Core NVPTX X86 IRReader Passes Linker BitWriter OrcJIT FrontendOpenMP)
 target_link_libraries(sd_llvm INTERFACE ${sd_llvm_libs})
-add_link_options(-Wl,--gc-sections -static-libstdc++ -static-libgcc -Wl,--as-needed)
+
+# ld.bfd needs minutes and gigabytes for this link; lld needs a second.
+find_program(SD_LLD NAMES ld.lld HINTS ${LLVM_TOOLS_BINARY_DIR})
+if(SD_LLD)
+  # -B lets g++ find this ld.lld under the name that -fuse-ld=lld looks for.
+  get_filename_component(sd_lld_dir ${SD_LLD} DIRECTORY)
+  add_link_options(-fuse-ld=lld -B${sd_lld_dir})
+endif()
+add_link_options(-Wl,--gc-sections -Wl,--as-needed -static-libstdc++ -static-libgcc)

@@ -1,0 +1,10 @@
+#include "sparseditto/Support/ElementType.h"
+#include "llvm/Support/raw_ostream.h"
+
+int main() {
+  auto type = sparseditto::parseElementType("BF16");
+  if (!type)
+    return 1;
+  llvm::outs() << sparseditto::name(*type) << " takes "
+               << sparseditto::byteSize(*type) << " bytes\n";
+}
