@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# check.sh [--quick]: installs what is missing, builds, and runs every test:
+# lit, GoogleTest (numeric tests on the emulator, and on a GPU where there is
+# one), the installed package, the documented commands, the static binaries and
+# a short fuzz run. The last line is `N passed, N failed, N skipped`; the exit
+# status is 0 only if none failed.
+#
+# --quick leaves out the static binaries and the fuzz run, and so needs no clang.
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
+
+quick=0
+for argument in "$@"; do
+  case $argument in
+    --quick) quick=1 ;;
+    -h | --help)
+      sed -n '2,/^set/{s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}"
+      exit 0
+      ;;
+    *) sd_die "unknown option '$argument' (check.sh [--quick])" ;;
+  esac
+done
+
+sd_setup
+cd "$SD_ROOT"
+results=build/check
+rm -rf "$results"
+mkdir -p "$results"
+lit=/usr/lib/llvm-22/bin/lit
+
+sd_say "building"
+sd_build release all
+
+sd_say "lit and GoogleTest"
+"$lit" -sv -j "$(nproc)" -o "$results/lit.json" test || true
+
+if [ $quick -eq 0 ]; then
+  sd_packages clang-22 libclang-rt-22-dev lld-22
+
+  sd_say "static binaries"
+  sd_build static sd-opt sd-tune
+  "$lit" -sv --param build=build-static -o "$results/static.json" test/Install/static.test || true
+
+  sd_say "fuzzing each reader for 5 s"
+  SPARSEDITTO_JOBS=$(sd_jobs) scripts/fuzz.sh 5 > "$results/fuzz.txt" || true
+  cat "$results/fuzz.txt"
+  grep -q "^PASS\|^FAIL" "$results/fuzz.txt" || sd_die "the fuzz targets did not run"
+fi
+
+/usr/bin/python3 scripts/summary.py "$results"/*
