@@ -8,10 +8,13 @@ set(SD_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/SparseDitto)
 
 get_property(sd_libraries GLOBAL PROPERTY SD_LIBRARIES)
 get_property(sd_tools GLOBAL PROPERTY SD_TOOLS)
-set_target_properties(${sd_tools} PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
 install(TARGETS ${sd_libraries} sd_llvm sd_mlir EXPORT SparseDittoTargets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 if(sd_tools)
+  # libMLIR.so is not on the loader's default path.
+  if(NOT SPARSEDITTO_STATIC)
+    set_target_properties(${sd_tools} PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
+  endif()
   install(TARGETS ${sd_tools} EXPORT SparseDittoTargets
     RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()

@@ -7,12 +7,16 @@ include(SparseDittoStripDylib)
 
 foreach(kind DIALECT CONVERSION EXTENSION TRANSLATION)
   get_property(sd_libraries GLOBAL PROPERTY MLIR_${kind}_LIBS)
+  list(FILTER sd_libraries EXCLUDE REGEX "Test")
   target_link_libraries(sd_mlir INTERFACE ${sd_libraries})
 endforeach()
 target_link_libraries(sd_mlir INTERFACE
-  MLIROptLib MLIRNVVMTarget MLIRGPUToNVVMTransforms MLIRExecutionEngineUtils)
+  MLIROptLib MLIRNVVMTarget MLIRGPUToNVVMTransforms
+  MLIRRegisterAllDialects MLIRRegisterAllExtensions MLIRRegisterAllPasses)
+# A few MLIR passes name every target; an archive costs nothing unless referenced.
 llvm_map_components_to_libnames(sd_llvm_libs
-  Support Core NVPTX X86 IRReader Passes Linker BitWriter OrcJIT FrontendOpenMP)
+  Support Core IRReader Passes Linker BitWriter OrcJIT FrontendOpenMP
+  AllTargetsAsmParsers AllTargetsCodeGens AllTargetsDescs AllTargetsInfos)
 target_link_libraries(sd_llvm INTERFACE ${sd_llvm_libs})
 
 # ld.bfd needs minutes and gigabytes for this link; lld needs a second.
