@@ -9,9 +9,9 @@
 #ifndef SPARSEDITTO_TARGET_COMPILE_H
 #define SPARSEDITTO_TARGET_COMPILE_H
 
+#include "mlir/IR/BuiltinOps.h"
 #include "sparseditto/Target/Chips.h"
 #include "sparseditto/Target/Ptxas.h"
-#include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/Error.h"
 #include <string>
 
@@ -32,9 +32,8 @@ llvm::Error lowerKernelToNVVM(mlir::ModuleOp module);
 
 /// PTX text of a module lowered by lowerKernelToNVVM (or not yet lowered: then
 /// it is lowered on a clone first). `ptxVersion` comes from choosePtxVersion.
-llvm::Expected<std::string> translateToPtx(mlir::ModuleOp module,
-                                           const Chip &chip,
-                                           unsigned ptxVersion);
+llvm::Expected<std::string>
+translateToPtx(mlir::ModuleOp module, const Chip &chip, unsigned ptxVersion);
 
 /// The whole way for one kernel and chip: PTX, cubin and what ptxas said.
 struct CompiledKernel {

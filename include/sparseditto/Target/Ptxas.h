@@ -22,8 +22,8 @@ struct KernelResources {
   unsigned registers = 0;
   unsigned spillStoreBytes = 0, spillLoadBytes = 0, stackFrameBytes = 0;
   unsigned cumulativeStackBytes = 0;
-  unsigned sharedBytes = 0;   ///< Static shared memory.
-  unsigned localBytes = 0;    ///< lmem.
+  unsigned sharedBytes = 0; ///< Static shared memory.
+  unsigned localBytes = 0;  ///< lmem.
   unsigned barriers = 0;
   std::vector<std::pair<unsigned, unsigned>> constantBanks; ///< bank, bytes.
 };

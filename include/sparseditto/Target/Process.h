@@ -1,0 +1,38 @@
+//===- Process.h - Running another program ----------------------*- C++ -*-===//
+//
+// Part of the SparseDitto project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SPARSEDITTO_TARGET_PROCESS_H
+#define SPARSEDITTO_TARGET_PROCESS_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include <string>
+
+namespace sparseditto {
+
+struct ProcessResult {
+  int exitCode = 0;       ///< 128 + the signal for a program killed by one.
+  int signal = 0;         ///< 0 if it ended by itself.
+  bool timedOut = false;  ///< It and its children were killed.
+  bool truncated = false; ///< It wrote more than the limit.
+  std::string output;     ///< stdout and stderr, in the order written.
+  double seconds = 0;     ///< Wall time.
+};
+
+/// Runs `args` (args[0] is the program's path) with empty stdin in its own
+/// process group, keeps up to `maxOutput` bytes of what it writes and throws
+/// the rest away. After `timeoutSeconds` (0 = no limit) the whole group is
+/// killed. An Error means that it could not be started.
+llvm::Expected<ProcessResult> runProcess(llvm::ArrayRef<std::string> args,
+                                         unsigned timeoutSeconds,
+                                         size_t maxOutput = size_t(4) << 20);
+
+} // namespace sparseditto
+
+#endif // SPARSEDITTO_TARGET_PROCESS_H
