@@ -43,8 +43,9 @@ struct ToBinary : sparseditto::impl::SparsePatternKernelToBinaryBase<ToBinary> {
   }
   void runOnOperation() override {
     if (chips.empty() || (format != "ptx" && format != "cubin")) {
-      getOperation().emitError("expected chips and a format of ptx or cubin, "
-                               "got ")
+      emitError(getOperation().getLoc(),
+                "expected chips and a format of ptx or cubin, "
+                "got ")
           << chips.size() << " chips and the format '" << format << "'";
       return signalPassFailure();
     }
@@ -63,7 +64,8 @@ private:
 FailureOr<Attribute> ToBinary::compile(gpu::GPUModuleOp module,
                                        StringRef chipName) {
   auto fail = [&](llvm::Error error) {
-    module.emitError(chipName) << ": " << llvm::toString(std::move(error));
+    emitError(module.getLoc(), chipName)
+        << ": " << llvm::toString(std::move(error));
     return failure();
   };
   auto chip = findChip(chipName);
@@ -83,7 +85,7 @@ FailureOr<Attribute> ToBinary::compile(gpu::GPUModuleOp module,
   if (report.available && !report.ok())
     return fail(llvm::createStringError("ptxas: " + report.firstError()));
   for (const KernelResources &resources : report.kernels)
-    module.emitRemark(chipName)
+    emitRemark(module.getLoc(), chipName)
         << ": " << resources.kernel << ": " << resources.registers
         << " registers, "
         << resources.spillStoreBytes + resources.spillLoadBytes
