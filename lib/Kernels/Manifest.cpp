@@ -282,7 +282,7 @@ sparseditto::strategyFromJSON(const json::Value &value) {
       strategy.knobs.emplace_back(std::move(name), knobValue);
     }
   if (llvm::Error error = fields.finish())
-    return std::move(error);
+    return error;
   return strategy;
 }
 
@@ -303,7 +303,7 @@ llvm::Expected<Problem> sparseditto::problemFromJSON(const json::Value &value) {
     fields.take(epilogue.finish());
   }
   if (llvm::Error error = fields.finish())
-    return std::move(error);
+    return error;
   return problem;
 }
 
@@ -375,8 +375,8 @@ KernelManifest::fromJSON(const json::Value &value) {
   fields.string("source_hash", manifest.sourceHash);
   fields.string("record_id", manifest.recordId);
   if (llvm::Error error = fields.finish())
-    return std::move(error);
+    return error;
   if (llvm::Error error = manifest.verify())
-    return std::move(error);
+    return error;
   return manifest;
 }

@@ -94,6 +94,6 @@ FloorCurve::fromJSON(const llvm::json::Value &value) {
       points.push_back(point);
     }
   if (llvm::Error error = fields.finish())
-    return std::move(error);
+    return error;
   return create(device, std::move(points));
 }
