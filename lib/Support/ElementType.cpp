@@ -178,14 +178,32 @@ static double widen(uint32_t bits, FloatFormat f) {
   return negative ? -magnitude : magnitude;
 }
 
+// The two conversions that run over whole weights work on the bits; the others
+// go through narrow().
 uint16_t sparseditto::floatToHalf(float value) {
-  return uint16_t(narrow(value, half));
+  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  const uint16_t sign = uint16_t(bits >> 16) & 0x8000;
+  const uint32_t magnitude = bits & 0x7fffffff;
+  if (magnitude > 0x7f800000) // NaN
+    return sign | 0x7e00;
+  if (magnitude >= 0x47800000) // 2^16 and above
+    return sign | 0x7c00;
+  if (magnitude >= 0x38800000) { // normal: rebias by 112, drop 13 bits
+    uint32_t units = magnitude - (112u << 23);
+    return sign | uint16_t((units + 0xfff + ((units >> 13) & 1)) >> 13);
+  }
+  // Subnormal: adding 0.5 makes the FPU round to a multiple of 2^-24.
+  float rounded = std::bit_cast<float>(magnitude) + 0.5f;
+  return sign | uint16_t(std::bit_cast<uint32_t>(rounded) - 0x3f000000);
 }
 float sparseditto::halfToFloat(uint16_t bits) {
   return float(widen(bits, half));
 }
 uint16_t sparseditto::floatToBFloat16(float value) {
-  return uint16_t(narrow(value, bfloat));
+  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  if ((bits & 0x7fffffff) > 0x7f800000) // NaN: keep the sign only.
+    return (uint16_t(bits >> 16) & 0x8000) | 0x7fc0;
+  return uint16_t((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
 }
 float sparseditto::bfloat16ToFloat(uint16_t bits) {
   return std::bit_cast<float>(uint32_t(bits) << 16);
