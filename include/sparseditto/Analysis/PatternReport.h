@@ -56,6 +56,10 @@ struct NMStats {
   int64_t excessWeights = 0;
   /// True if the dimension is a multiple of m (else the last group is short).
   bool aligned = false;
+  /// histogram[k]: groups that hold k non-zeros, k in 0..m.
+  std::vector<int64_t> histogram;
+  /// Weights that have to go so that no group holds more than `n`.
+  int64_t excessOver(int n) const;
 };
 
 /// For one block shape r x c, aligned at (0,0).
@@ -64,6 +68,8 @@ struct BlockStats {
   int64_t blocks = 0;        ///< ceil(M/r) * ceil(K/c).
   int64_t nonZeroBlocks = 0; ///< Blocks with at least one non-zero.
   int64_t fullBlocks = 0;    ///< Blocks without a zero inside the matrix.
+  /// Elements inside the matrix of the kept and of the full blocks.
+  int64_t keptElements = 0, fullElements = 0;
   /// Non-zeros / elements of the kept blocks; 1 means all kept blocks full.
   double fill = 0;
   int64_t maxBlocksPerRow = 0; ///< Kept blocks in the fullest block row.
@@ -81,9 +87,12 @@ struct CountStats {
 /// A nearly structured matrix: `inside` follows the pattern, `outside` breaks
 /// it. Basis of `hybrid`.
 struct AlmostPattern {
-  std::string pattern;  ///< "nm 2:4", "block 16x16", "banded 32".
+  Pattern kind = Pattern::NM; ///< NM, Block or Banded.
+  /// n and m; rows and columns of a block; the half width of a band.
+  int64_t first = 0, second = 0;
   int64_t inside = 0;
   int64_t outside = 0;
+  std::string str() const; ///< "nm 2:4", "block 16x16", "banded 32".
 };
 
 struct PatternReport {
@@ -107,18 +116,32 @@ struct PatternReport {
   std::vector<NMStats> nm;         ///< m in {2,4,8,16,32,64}, both axes.
   std::vector<BlockStats> blocks;  ///< r,c in {1,2,4,8,16,32,64,128}.
   int64_t lowerBandwidth = 0, upperBandwidth = 0;
-  /// Largest diagonal block period found: block-diagonal with this block size
-  /// (0 if not): every non-zero (i,j) has i/b == j/b modulo the block count of
-  /// the shorter side.
+  /// The widest centred band |i - j| <= half width that covers at most a quarter
+  /// of the matrix (-1 if none), and the non-zeros inside.
+  int64_t centralHalfWidth = -1, centralNnz = 0;
+  /// Block-diagonal with this block size b (0 if not), the smallest that holds:
+  /// b >= 2 divides both sides, the shorter one at least twice, and every
+  /// non-zero (i,j) has i/b == j/b modulo the block count of the shorter side.
   int64_t blockDiagonal = 0;
+  /// Whole groups of this many consecutive zero columns, aligned: an input
+  /// channel of a flattened convolution (I*H*W: H*W columns). 1 for a plain
+  /// matrix.
+  int64_t channelGroup = 1;
+  int64_t zeroChannelGroups = 0;
   std::vector<AlmostPattern> almost;
 
   Pattern pattern = Pattern::Dense;
   /// Details of the verdict: for NM.
   int nmN = 0, nmM = 0;
   Axis nmAxis = Axis::Rows;
-  /// For Block: the chosen (largest fully supported) block shape.
+  /// For Block: the shape that explains the zeros best.
   int blockR = 0, blockC = 0;
+  /// For Hybrid: the structured part, an element of `almost` (its n:m or block
+  /// shape is also set above).
+  std::optional<AlmostPattern> structuredPart;
+  /// How many bits shorter the claimed pattern describes the zeros than random
+  /// placement at the same density; 0 for dense, unstructured and zero.
+  double evidenceBits = 0;
   std::string reason; ///< One sentence with the numbers that decided.
   /// 64-bit hash of shape, type and zero pattern, as 16 hex digits.
   std::string fingerprint;
