@@ -49,8 +49,7 @@ struct BlockSums {
 /// What one worker has counted.
 class Worker {
 public:
-  Worker(const Matrix &matrix, NonZeroMask &mask,
-         std::vector<int32_t> &rowNnz)
+  Worker(const Matrix &matrix, NonZeroMask &mask, std::vector<int32_t> &rowNnz)
       : matrix(matrix), mask(mask), rowNnz(rowNnz), colNnz(matrix.cols),
         scan(scannerFor(matrix.type)), countTiles(tileCounter()),
         countBlocks(blockCounter()), panel(std::make_unique<Panel>()),
@@ -126,7 +125,8 @@ void Worker::reduceBlockRows(int rowsInBand) {
   for (int rowLog = 0; rowLog <= maxBlockLog; ++rowLog) {
     const int height = 1 << rowLog;
     for (int i = 0; i * height < rowsInBand; ++i) {
-      const BlockRowCounts &counts = blockRows[size_t(blockRowOffset(rowLog) + i)];
+      const BlockRowCounts &counts =
+          blockRows[size_t(blockRowOffset(rowLog) + i)];
       const int64_t inside = std::min(height, rowsInBand - i * height);
       for (int colLog = 0; colLog <= maxBlockLog; ++colLog) {
         const int64_t width = int64_t(1) << colLog;

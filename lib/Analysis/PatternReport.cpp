@@ -106,9 +106,9 @@ static llvm::StringRef distribution(const PatternReport &report) {
 }
 
 static llvm::json::Object toJSON(const CountStats &stats) {
-  return llvm::json::Object{{"min", stats.min},       {"max", stats.max},
-                            {"mean", stats.mean},     {"stddev", stats.stddev},
-                            {"zeros", stats.zeros},   {"skew", stats.skew}};
+  return llvm::json::Object{{"min", stats.min},     {"max", stats.max},
+                            {"mean", stats.mean},   {"stddev", stats.stddev},
+                            {"zeros", stats.zeros}, {"skew", stats.skew}};
 }
 
 static llvm::json::Object toJSON(const NMStats &stats) {

@@ -53,29 +53,26 @@ std::vector<Candidate> candidates(const PatternReport &report) {
   // Half of the values and two bits for the place of each; tensor cores take
   // 2:4 operands of one or two bytes.
   if (report.satisfies24() && element <= 2)
-    result.push_back(
-        {"nm", rows * std::ceil(cols / 4) * (2 * element + 0.5)});
+    result.push_back({"nm", rows * std::ceil(cols / 4) * (2 * element + 0.5)});
   Candidate block{"block", 0};
   for (const BlockStats &stats : report.blocks) {
-    double bytes =
-        blockBytes(stats, stats.nonZeroBlocks, report.rows, element);
+    double bytes = blockBytes(stats, stats.nonZeroBlocks, report.rows, element);
     if (std::min(stats.r, stats.c) >= 4 && stats.r * stats.c >= 16 &&
         (block.blockR == 0 || bytes < block.bytes))
       block = {"block", bytes, stats.r, stats.c};
   }
   if (block.blockR != 0)
     result.push_back(block);
-  result.push_back(
-      {"bitmap", nnz * element + rows * std::ceil(cols / 8) +
-                     pointers(report.rows)});
+  result.push_back({"bitmap", nnz * element + rows * std::ceil(cols / 8) +
+                                  pointers(report.rows)});
   if (report.cols <= 65536)
     result.push_back({"csr16", nnz * (element + 2) + pointers(report.rows)});
   result.push_back({"delta", deltaBytes(report, element)});
   const double keptRows = rows - double(report.rowCounts.zeros);
   const double keptCols = cols - double(report.colCounts.zeros);
   if (keptRows * keptCols < rows * cols)
-    result.push_back({"channel", keptRows * keptCols * element +
-                                     4 * (keptRows + keptCols)});
+    result.push_back(
+        {"channel", keptRows * keptCols * element + 4 * (keptRows + keptCols)});
   if (report.structuredPart) {
     const AlmostPattern &part = *report.structuredPart;
     double bytes = double(part.outside) * (element + 4) + pointers(report.rows);
@@ -101,13 +98,12 @@ int64_t alignment(int64_t size) {
 
 llvm::json::Object
 sparseditto::detail::kernelRequirements(const PatternReport &report) {
-  const bool fp8 = report.type == ElementType::F8E4M3 ||
-                   report.type == ElementType::F8E5M2;
+  const bool fp8 =
+      report.type == ElementType::F8E4M3 || report.type == ElementType::F8E5M2;
   std::vector<Candidate> all = candidates(report);
-  std::stable_sort(all.begin(), all.end(),
-                   [](const Candidate &a, const Candidate &b) {
-                     return a.bytes < b.bytes;
-                   });
+  std::stable_sort(
+      all.begin(), all.end(),
+      [](const Candidate &a, const Candidate &b) { return a.bytes < b.bytes; });
   llvm::json::Array list;
   for (const Candidate &candidate : all) {
     llvm::json::Object object{

@@ -60,8 +60,8 @@ SD_INLINE uint64_t packBytes(const uint8_t *flags) {
   for (int i = 0; i < 4; ++i) {
     __m128i v = _mm_loadu_si128(
         reinterpret_cast<const __m128i *>(flags + 16 * size_t(i)));
-    uint64_t bits = uint32_t(
-        _mm_movemask_epi8(_mm_sub_epi8(_mm_setzero_si128(), v)));
+    uint64_t bits =
+        uint32_t(_mm_movemask_epi8(_mm_sub_epi8(_mm_setzero_si128(), v)));
     word |= bits << (16 * i);
   }
 #else

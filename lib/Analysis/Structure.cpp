@@ -113,7 +113,8 @@ static void findAlmostBlocks(PatternReport &report) {
     if (stats.r * stats.c < 16 || outside == 0 ||
         stats.fullElements * 5 < report.nnz * 4)
       continue;
-    report.almost.push_back({Pattern::Block, stats.r, stats.c, stats.fullElements, outside});
+    report.almost.push_back(
+        {Pattern::Block, stats.r, stats.c, stats.fullElements, outside});
   }
 }
 
@@ -127,17 +128,17 @@ void sparseditto::detail::findStructure(const NonZeroMask &mask,
       llvm::xxh3_64bits(header),
       llvm::xxh3_64bits(llvm::ArrayRef(
           reinterpret_cast<const uint8_t *>(bits.data()), bits.size() * 8))};
-  uint64_t hash = llvm::xxh3_64bits(llvm::ArrayRef(
-      reinterpret_cast<const uint8_t *>(parts), sizeof(parts)));
-  report.fingerprint =
-      llvm::utohexstr(hash, /*LowerCase=*/true, /*Width=*/16);
+  uint64_t hash = llvm::xxh3_64bits(
+      llvm::ArrayRef(reinterpret_cast<const uint8_t *>(parts), sizeof(parts)));
+  report.fingerprint = llvm::utohexstr(hash, /*LowerCase=*/true, /*Width=*/16);
   if (report.nnz == 0)
     return;
   findChannelGroups(report);
   report.blockDiagonal = findBlockDiagonal(mask);
   if (const NMStats *four = report.findNM(4, Axis::Rows);
       four && four->excessWeights != 0 && report.cols >= 4)
-    report.almost.push_back({Pattern::NM, 2, 4, report.nnz - four->excessWeights,
+    report.almost.push_back({Pattern::NM, 2, 4,
+                             report.nnz - four->excessWeights,
                              four->excessWeights});
   findAlmostBlocks(report);
   findCentralBand(mask, report);

@@ -81,8 +81,8 @@ SD_INLINE void addLevels(Vec *sums, GroupHistogram &histogram) {
     int64_t *counts = histogram[Log].data();
     for (int i = 0; i < (64 >> Log); ++i) {
       Vec sum[Log + 1];
-      addSliced<Log>(sums + size_t(2 * i) * Log,
-                     sums + size_t(2 * i + 1) * Log, sum);
+      addSliced<Log>(sums + size_t(2 * i) * Log, sums + size_t(2 * i + 1) * Log,
+                     sum);
       // The top digit is set only for a full group.
       int64_t full = popcount(sum[Log]);
       counts[1 << Log] += full;

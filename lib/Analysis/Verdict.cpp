@@ -69,8 +69,12 @@ private:
     double p = ones / n;
     return -n * (p * std::log2(p) + (1 - p) * std::log2(1 - p));
   }
-  double keptRows() const { return double(report.rows - report.rowCounts.zeros); }
-  double keptCols() const { return double(report.cols - report.colCounts.zeros); }
+  double keptRows() const {
+    return double(report.rows - report.rowCounts.zeros);
+  }
+  double keptCols() const {
+    return double(report.cols - report.colCounts.zeros);
+  }
   double channelBits() const {
     return bits(double(report.rows), keptRows()) +
            bits(double(report.cols), keptCols()) +
@@ -127,8 +131,8 @@ std::optional<Claim> Judge::channel() const {
   claim.reason =
       llvm::formatv("{0} of {1} rows and {2} of {3} columns are zero{4}; the "
                     "remaining {5}x{6} is {7} full",
-                    report.rowCounts.zeros, report.rows,
-                    report.colCounts.zeros, report.cols,
+                    report.rowCounts.zeros, report.rows, report.colCounts.zeros,
+                    report.cols,
                     report.channelGroup > 1 &&
                             report.zeroChannelGroups * report.channelGroup ==
                                 report.colCounts.zeros
@@ -148,8 +152,7 @@ std::optional<Claim> Judge::nm(const NMStats &stats) const {
   const int64_t length = rows ? report.cols : report.rows;
   const int64_t lines = rows ? report.rows : report.cols;
   // Far emptier than n:m, it is something else that happens to satisfy it.
-  if (n == 0 || n >= m || length < m || density < 0.5 * n / m ||
-      hyperSparse())
+  if (n == 0 || n >= m || length < m || density < 0.5 * n / m || hyperSparse())
     return std::nullopt;
   const double groups = double(lines * (length / m));
   Tail whole = binomialTail(m, n, density);
@@ -184,23 +187,24 @@ std::optional<Claim> Judge::block(const BlockStats &stats) const {
   if (stats.r * stats.c < 4 || stats.fill < 0.9 || area > 0.95 * elements)
     return std::nullopt;
   Claim claim;
-  claim.evidence =
-      random - bits(double(stats.blocks), double(stats.nonZeroBlocks)) -
-      bits(area, double(report.nnz));
+  claim.evidence = random -
+                   bits(double(stats.blocks), double(stats.nonZeroBlocks)) -
+                   bits(area, double(report.nnz));
   if (claim.evidence < minEvidence)
     return std::nullopt;
   claim.pattern = Pattern::Block;
   claim.blockR = stats.r;
   claim.blockC = stats.c;
   claim.reason =
-      llvm::formatv("all non-zeros lie in {0} of {1} {2}x{3} blocks, {4} full{5}",
-                    stats.nonZeroBlocks, stats.blocks, stats.r, stats.c,
-                    percent(stats.fill),
-                    report.blockDiagonal != 0
-                        ? llvm::formatv("; block-diagonal with {0}x{0} blocks",
-                                        report.blockDiagonal)
-                              .str()
-                        : std::string())
+      llvm::formatv(
+          "all non-zeros lie in {0} of {1} {2}x{3} blocks, {4} full{5}",
+          stats.nonZeroBlocks, stats.blocks, stats.r, stats.c,
+          percent(stats.fill),
+          report.blockDiagonal != 0
+              ? llvm::formatv("; block-diagonal with {0}x{0} blocks",
+                              report.blockDiagonal)
+                    .str()
+              : std::string())
           .str();
   return claim;
 }
@@ -243,15 +247,15 @@ std::optional<Claim> Judge::almost(const AlmostPattern &part) const {
     return std::nullopt;
   if (part.kind == Pattern::NM) {
     const NMStats *stats = report.findNM(int(part.second), Axis::Rows);
-    const double groups =
-        double(report.rows * (report.cols / part.second));
+    const double groups = double(report.rows * (report.cols / part.second));
     double expected = 0, coded = 0;
     for (int k = 0; k <= stats->m; ++k) {
       double count = double(stats->histogram[size_t(k)]);
       Tail tail = binomialTail(stats->m, k, density);
       expected += groups * tail.exactly * std::max<double>(0, k - part.first);
       if (count != 0)
-        coded += count * std::log2(count / double(stats->groups) / tail.exactly);
+        coded +=
+            count * std::log2(count / double(stats->groups) / tail.exactly);
     }
     // At most 5 % too many, and at most a quarter of what chance would leave.
     if (outside > 0.05 * double(report.nnz) || outside * 4 > expected ||
@@ -261,13 +265,14 @@ std::optional<Claim> Judge::almost(const AlmostPattern &part) const {
     claim.nmN = int(part.first);
     claim.nmM = int(part.second);
   } else if (part.kind == Pattern::Block) {
-    const BlockStats *stats = report.findBlock(int(part.first), int(part.second));
+    const BlockStats *stats =
+        report.findBlock(int(part.first), int(part.second));
     const double full = double(stats->fullElements);
     if (full > 0.95 * elements)
       return std::nullopt;
-    claim.evidence =
-        random - bits(double(stats->blocks), double(stats->fullBlocks)) -
-        bits(elements - full, outside);
+    claim.evidence = random -
+                     bits(double(stats->blocks), double(stats->fullBlocks)) -
+                     bits(elements - full, outside);
     claim.blockR = stats->r;
     claim.blockC = stats->c;
   } else {
@@ -332,11 +337,10 @@ void sparseditto::detail::decide(PatternReport &report) {
   if (!claim) {
     const bool dense = report.sparsity() < denseSparsity;
     report.pattern = dense ? Pattern::Dense : Pattern::Unstructured;
-    report.reason =
-        dense ? llvm::formatv("only {0} zeros, in no pattern",
-                              percent(report.sparsity()))
-                    .str()
-              : unstructuredReason(report);
+    report.reason = dense ? llvm::formatv("only {0} zeros, in no pattern",
+                                          percent(report.sparsity()))
+                                .str()
+                          : unstructuredReason(report);
     return;
   }
   report.pattern = claim->pattern;

@@ -19,19 +19,19 @@ using namespace sparseditto;
 namespace {
 
 constexpr ElementType allTypes[] = {
-    ElementType::F64, ElementType::F32,    ElementType::F16,
+    ElementType::F64,  ElementType::F32,    ElementType::F16,
     ElementType::BF16, ElementType::F8E4M3, ElementType::F8E5M2,
-    ElementType::I64, ElementType::I32,    ElementType::I16,
-    ElementType::I8,  ElementType::U64,    ElementType::U32,
-    ElementType::U16, ElementType::U8,     ElementType::Bool};
+    ElementType::I64,  ElementType::I32,    ElementType::I16,
+    ElementType::I8,   ElementType::U64,    ElementType::U32,
+    ElementType::U16,  ElementType::U8,     ElementType::Bool};
 
 void check(const Matrix &matrix) {
   expectCountsByDefinition(matrix, analyzed(matrix));
 }
 
 TEST(Counts, EveryShapeClass) {
-  const int64_t shapes[][2] = {{1, 1},    {1, 7},    {7, 1},     {1, 1000},
-                               {1000, 1}, {2, 2},    {3, 8},     {64, 64},
+  const int64_t shapes[][2] = {{1, 1},    {1, 7},     {7, 1},     {1, 1000},
+                               {1000, 1}, {2, 2},     {3, 8},     {64, 64},
                                {65, 63},  {127, 129}, {128, 128}, {129, 257},
                                {131, 97}, {200, 320}, {61, 4099}, {300, 12}};
   Coin coin(1);
@@ -53,8 +53,7 @@ TEST(Counts, PanelsAreJoined) {
 TEST(Counts, EveryElementType) {
   Coin coin(3);
   for (ElementType type : allTypes)
-    check(generate(type, 67, 133,
-                   [&](int64_t, int64_t) { return coin(0.4); }));
+    check(generate(type, 67, 133, [&](int64_t, int64_t) { return coin(0.4); }));
 }
 
 TEST(Counts, EveryBitPatternOfNarrowTypes) {
@@ -63,9 +62,11 @@ TEST(Counts, EveryBitPatternOfNarrowTypes) {
     if (byteSize(type) > 2)
       continue;
     int64_t total = byteSize(type) == 1 ? 256 : 65536;
-    Matrix matrix = llvm::cantFail(Matrix::allocate("bits", type, total / 64, 64));
+    Matrix matrix =
+        llvm::cantFail(Matrix::allocate("bits", type, total / 64, 64));
     for (int64_t i = 0; i < total; ++i)
-      std::memcpy(matrix.mutableData() + i * byteSize(type), &i, byteSize(type));
+      std::memcpy(matrix.mutableData() + i * byteSize(type), &i,
+                  byteSize(type));
     check(matrix);
   }
 }
@@ -116,7 +117,8 @@ TEST(Counts, MisalignedBytes) {
 }
 
 TEST(Counts, EmptyMatrices) {
-  for (auto [rows, cols] : {std::pair<int64_t, int64_t>{0, 0}, {0, 5}, {5, 0}}) {
+  for (auto [rows, cols] :
+       {std::pair<int64_t, int64_t>{0, 0}, {0, 5}, {5, 0}}) {
     Matrix matrix;
     matrix.type = ElementType::F16;
     matrix.rows = rows;

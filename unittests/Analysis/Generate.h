@@ -24,9 +24,9 @@ generate(sparseditto::ElementType type, int64_t rows, int64_t cols,
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t j = 0; j < cols; ++j)
       if (kept(i, j))
-        sparseditto::storeFromDouble(
-            type, double(1 + (i + j) % 3),
-            matrix.mutableData() + (i * cols + j) * byteSize(type));
+        sparseditto::storeFromDouble(type, double(1 + (i + j) % 3),
+                                     matrix.mutableData() +
+                                         (i * cols + j) * byteSize(type));
   return matrix;
 }
 
@@ -43,9 +43,7 @@ public:
     // Not std::bernoulli_distribution, whose stream differs between libraries.
     return double(engine()) < p * 4294967296.0;
   }
-  uint32_t below(uint32_t n) {
-    return uint32_t(uint64_t(engine()) * n >> 32);
-  }
+  uint32_t below(uint32_t n) { return uint32_t(uint64_t(engine()) * n >> 32); }
 
 private:
   std::mt19937 engine;

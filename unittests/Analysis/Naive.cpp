@@ -184,8 +184,8 @@ void checkStructure(const Reference &ref, const PatternReport &report) {
 
 void expectCountsByDefinition(const Matrix &matrix,
                               const PatternReport &report) {
-  SCOPED_TRACE(std::to_string(matrix.rows) + "x" +
-               std::to_string(matrix.cols) + " " + name(matrix.type).str());
+  SCOPED_TRACE(std::to_string(matrix.rows) + "x" + std::to_string(matrix.cols) +
+               " " + name(matrix.type).str());
   Reference ref(matrix);
   checkValues(ref, report);
   std::vector<int32_t> rows(size_t(matrix.rows)), cols(size_t(matrix.cols));
