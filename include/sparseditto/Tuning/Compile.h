@@ -1,0 +1,73 @@
+//===- Compile.h - From weight files to a package ---------------*- C++ -*-===//
+//
+// Part of the SparseDitto project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SPARSEDITTO_TUNING_COMPILE_H
+#define SPARSEDITTO_TUNING_COMPILE_H
+
+#include "sparseditto/Analysis/PatternReport.h"
+#include "sparseditto/Target/Ptxas.h"
+#include "sparseditto/Tuning/Choose.h"
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sparseditto {
+
+struct CompileOptions {
+  std::vector<std::string> files;
+  std::string tensorGlob = "*";
+  std::vector<const Chip *> chips;
+  std::vector<Layout> layouts = {Layout::TokenMajor};
+  ChooseOptions choose;
+  /// Element type of weights and activations in the package. None: f16 for f32
+  /// and f64 files, else as stored.
+  std::optional<ElementType> type;
+  Epilogue epilogue;
+  /// Restrict the choice to one family ("" = all); refusals then fall back to
+  /// the dense library as ever.
+  std::string family;
+  std::string outputDirectory;
+  PtxasOptions ptxas;
+  unsigned jobs = 0; ///< Worker threads; 0 = one a core.
+};
+
+/// One choice for one tensor, layout and chip: a row of the table.
+struct CompiledRow {
+  std::string layer, file;
+  int64_t m = 0, k = 0;
+  std::string pattern; ///< With its detail: "nm 2:4", "block 64x64".
+  double density = 0;
+  ElementType type = ElementType::F16;
+  Layout layout = Layout::TokenMajor;
+  std::string chip;
+  Choice choice;
+  std::string symbol; ///< Empty for the library.
+  KernelResources resources;
+};
+
+/// A tensor that got no plan, and why (wrong element type, rank 1, ...).
+struct SkippedTensor {
+  std::string layer, file, reason;
+};
+
+struct CompileResult {
+  std::vector<CompiledRow> rows;
+  std::vector<SkippedTensor> skipped;
+  std::vector<std::string> notes; ///< Conversions that changed something, ...
+  int64_t kernelsBuilt = 0; ///< Distinct kernels, counted once a chip.
+  int64_t packedBytes = 0;  ///< Resident bytes of all packed copies.
+  int64_t denseBytes = 0;   ///< The same weights dense.
+};
+
+/// Reads, analyses, chooses, packs, builds and writes the package. Fails
+/// without writing anything if a file cannot be read or no tensor matches.
+llvm::Expected<CompileResult> compilePackage(const CompileOptions &options);
+
+} // namespace sparseditto
+
+#endif // SPARSEDITTO_TUNING_COMPILE_H

@@ -1,0 +1,38 @@
+//===- Layer.h - Compiling one tensor in one layout -------------*- C++ -*-===//
+//
+// Part of the SparseDitto project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SPARSEDITTO_LIB_TUNING_LAYER_H
+#define SPARSEDITTO_LIB_TUNING_LAYER_H
+
+#include "sparseditto/Runtime/Package.h"
+#include "sparseditto/Tuning/Compile.h"
+#include "sparseditto/Tuning/KernelCache.h"
+
+namespace sparseditto {
+
+/// What one tensor in one layout contributes to the package.
+struct CompiledLayer {
+  PackageLayer layer;
+  std::vector<CompiledRow> rows;
+  std::vector<std::string> records; ///< JSON lines, failures too.
+  std::vector<std::shared_ptr<const CachedKernel>> kernels;
+};
+
+/// `weight` is in the package's element type already; `report` is of it.
+llvm::Expected<CompiledLayer> compileLayer(const Matrix &weight,
+                                           const PatternReport &report,
+                                           Layout layout,
+                                           const CompileOptions &options,
+                                           KernelCache &cache);
+
+/// "nm 2:4", "block 64x64", "unstructured".
+std::string describePattern(const PatternReport &report);
+
+} // namespace sparseditto
+
+#endif // SPARSEDITTO_LIB_TUNING_LAYER_H

@@ -1,0 +1,28 @@
+//===- Record.h - Tuning records --------------------------------*- C++ -*-===//
+//
+// Part of the SparseDitto project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SPARSEDITTO_LIB_TUNING_RECORD_H
+#define SPARSEDITTO_LIB_TUNING_RECORD_H
+
+#include "sparseditto/Agent/ProposalSource.h"
+#include "sparseditto/Target/Chips.h"
+#include "sparseditto/Target/Ptxas.h"
+#include <string>
+
+namespace sparseditto {
+
+/// One JSON line for one candidate, whatever became of it: the key (op
+/// structure, pattern fingerprint, N, chip, our version), the strategy, its
+/// status, resources and predicted time. "id" hashes key and strategy.
+std::string makeRecord(const PatternReport &report, const Problem &problem,
+                       const Chip &chip, const Candidate &candidate,
+                       const KernelResources &resources);
+
+} // namespace sparseditto
+
+#endif // SPARSEDITTO_LIB_TUNING_RECORD_H
