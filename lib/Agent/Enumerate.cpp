@@ -29,8 +29,8 @@ static void enumerate(const KernelFamily &family, const ProposalState &state,
     strategy.family = declaration.name;
     for (auto [knob, i] : llvm::zip_equal(declaration.knobs, index))
       strategy.set(knob.name, knob.values[i]);
-    if (llvm::Error error = family.check(strategy, state.problem,
-                                         state.computeCapability)) {
+    if (llvm::Error error =
+            family.check(strategy, state.problem, state.computeCapability)) {
       llvm::consumeError(std::move(error));
     } else {
       Proposal proposal;

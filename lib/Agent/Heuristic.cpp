@@ -68,8 +68,8 @@ HeuristicSource::propose(const ProposalState &state, unsigned k) {
                   llvm::toString(std::move(error));
       continue;
     }
-    for (Strategy &strategy : family->candidates(state.report, problem,
-                                                 state.computeCapability)) {
+    for (Strategy &strategy :
+         family->candidates(state.report, problem, state.computeCapability)) {
       if (llvm::Error error =
               family->check(strategy, problem, state.computeCapability)) {
         llvm::consumeError(std::move(error));
@@ -78,8 +78,8 @@ HeuristicSource::propose(const ProposalState &state, unsigned k) {
       CostModel cost = family->cost(state.report, problem, strategy, n);
       Proposal proposal;
       proposal.predictedMicroseconds = model.predict(cost, family->name());
-      proposal.reason = describeCost(cost, proposal.predictedMicroseconds,
-                                     library, problem);
+      proposal.reason =
+          describeCost(cost, proposal.predictedMicroseconds, library, problem);
       proposal.strategy = std::move(strategy);
       proposals.push_back(std::move(proposal));
     }
@@ -95,11 +95,11 @@ HeuristicSource::propose(const ProposalState &state, unsigned k) {
   dense.predictedMicroseconds = library;
   if (!proposals.empty()) {
     const Proposal &best = proposals.front();
-    dense.reason =
-        llvm::formatv("dense library predicted {0:F1} us; the best kernel, {1}, "
-                      "{2:F1} us, is not {3:F2}x faster",
-                      library, best.strategy.family,
-                      best.predictedMicroseconds, requiredGain);
+    dense.reason = llvm::formatv(
+        "dense library predicted {0:F1} us; the best kernel, {1}, "
+        "{2:F1} us, is not {3:F2}x faster",
+        library, best.strategy.family, best.predictedMicroseconds,
+        requiredGain);
   } else {
     dense.reason = llvm::formatv(
         "dense library predicted {0:F1} us; no family accepts the weight ({1})",

@@ -62,8 +62,8 @@ static Efficiency efficiencyOf(llvm::StringRef family) {
 double MachineModel::predict(const CostModel &cost,
                              llvm::StringRef family) const {
   Efficiency efficiency = efficiencyOf(family);
-  double memory = floorMicroseconds(
-      (cost.weightBytes + cost.activationBytes) / efficiency.memory);
+  double memory = floorMicroseconds((cost.weightBytes + cost.activationBytes) /
+                                    efficiency.memory);
   // A launch overlaps its phases, but never perfectly: the longest phase
   // counts whole and the others a third.
   std::array<double, 4> phases = {memory, cost.l2Bytes / l2Bandwidth,

@@ -22,16 +22,12 @@
 #include "sparseditto/Kernels/Manifest.h"
 #include "sparseditto/Kernels/Packed.h"
 #include "sparseditto/Kernels/Problem.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/JSON.h"
 #include <memory>
-
-namespace mlir {
-class MLIRContext;
-class ModuleOp;
-} // namespace mlir
 
 namespace sparseditto {
 

@@ -23,6 +23,7 @@
 #include "mlir/IR/MLIRContext.h"
 #include "sparseditto/Kernels/Common/Emitter.h"
 #include "sparseditto/Kernels/Common/Epilogue.h"
+#include "sparseditto/Support/Error.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace sparseditto;
@@ -30,8 +31,8 @@ using namespace sparseditto;
 namespace {
 class CsrBuilder {
 public:
-  CsrBuilder(KernelEmitter &e, const Problem &problem,
-             const Strategy &strategy, const PackedWeight &packed)
+  CsrBuilder(KernelEmitter &e, const Problem &problem, const Strategy &strategy,
+             const PackedWeight &packed)
       : e(e), problem(problem), tileN(unsigned(*strategy.get("tile_n"))),
         warps(unsigned(*strategy.get("warps"))),
         prefetch(unsigned(*strategy.get("prefetch"))),
@@ -153,8 +154,8 @@ llvm::SmallVector<Val> CsrBuilder::loadQuad(Val index) {
   Val first = e.load(words, e.ptrAdd(values, wide * 16), 0, 16);
   if (!isWide)
     return {first};
-  Val second = e.load(e.vecType(2, e.i32Type()), e.ptrAdd(columns, wide * 8),
-                      0, 8);
+  Val second =
+      e.load(e.vecType(2, e.i32Type()), e.ptrAdd(columns, wide * 8), 0, 8);
   return {first, second};
 }
 
@@ -175,8 +176,7 @@ void CsrBuilder::clearPadRow() {
   e.ifThen(e.tid() == 0, [&] {
     for (unsigned t = 0; t < tileN; t += perStore)
       e.store(e.zero(perStore == 1 ? element : e.vecType(perStore, element)),
-              xShared,
-              (csr::padColumn(problem.k) * tileN + t) * elementBytes,
+              xShared, (csr::padColumn(problem.k) * tileN + t) * elementBytes,
               perStore * elementBytes);
   });
 }
@@ -261,9 +261,8 @@ void CsrBuilder::emit() {
   slot = e.cta(0) * warps + e.warp();
   const unsigned rowBytes = tileN * elementBytes;
   const bool hasAsync =
-      isShared &&
-      (tileN == 1 ||
-       (problem.layout == Layout::FeatureMajor && rowBytes % 16 == 0));
+      isShared && (tileN == 1 || (problem.layout == Layout::FeatureMajor &&
+                                  rowBytes % 16 == 0));
   if (isShared) {
     xShared = e.sharedDynamic();
     clearPadRow();
@@ -280,8 +279,8 @@ void CsrBuilder::emit() {
     e.ifThen(canCopy, [&] { stageAsync(); });
   }
 
-  Val item = e.load(e.vecType(4, e.i32Type()), e.ptrAdd(items, slot * 16), 0,
-                    16);
+  Val item =
+      e.load(e.vecType(4, e.i32Type()), e.ptrAdd(items, slot * 16), 0, 16);
   row = e.extract(item, 0);
   begin = e.extract(item, 1);
   end = e.extract(item, 2);
@@ -341,17 +340,15 @@ void CsrBuilder::emit() {
       // selecting keeps an infinity of another row out.
       Val source = e.select(e.i32(i) < size, e.warp() + i, e.warp());
       source = e.select(source < int64_t(warps), source, e.warp());
-      Val other =
-          e.load(e.f32Type(),
-                 e.ptrAdd(partials, (source * tileN + token) * 4), 0, 4);
+      Val other = e.load(
+          e.f32Type(), e.ptrAdd(partials, (source * tileN + token) * 4), 0, 4);
       sum = e.select(e.i32(i) < size, sum + other, sum);
     }
   }
   Val isUsed = row != -1;
   Val inside = n0 + token < n;
-  e.ifThen(isOwner & isLeader & isUsed & inside, [&] {
-    storeOutput(e, problem, pointers, sum, row, n0 + token);
-  });
+  e.ifThen(isOwner & isLeader & isUsed & inside,
+           [&] { storeOutput(e, problem, pointers, sum, row, n0 + token); });
 }
 
 llvm::Expected<BuiltKernel> csr::build(mlir::MLIRContext &context,
@@ -364,10 +361,10 @@ llvm::Expected<BuiltKernel> csr::build(mlir::MLIRContext &context,
   const int64_t slots = packed.attribute("slots");
   const bool isWide = problem.type == ElementType::F32;
   if (packed.format != formatName || slots <= 0 || slots % 32 != 0)
-    return llvm::createStringError(
-        "csr: expected a csr-quad weight with a multiple of 32 slots, got " +
-        packed.format + " with %lld",
-        static_cast<long long>(slots));
+    return makeError(
+        "csr: expected a csr-quad weight with a multiple of 32 slots, got {0} "
+        "with {1}",
+        packed.format, slots);
 
   std::vector<KernelArg> args;
   auto addPacked = [&](llvm::StringRef name, ElementType type) {

@@ -66,8 +66,7 @@ llvm::Expected<BuiltKernel> build(mlir::MLIRContext &context,
 
 /// Bytes of X that a block stages, with the row of zeros.
 inline int64_t stagedBytes(const Problem &problem, int64_t tileN) {
-  return (padColumn(problem.k) + 1) * tileN *
-         int64_t(byteSize(problem.type));
+  return (padColumn(problem.k) + 1) * tileN * int64_t(byteSize(problem.type));
 }
 
 } // namespace sparseditto::csr

@@ -9,6 +9,7 @@
 #include "Csr.h"
 #include "sparseditto/Kernels/Families.h"
 #include "sparseditto/Kernels/Limits.h"
+#include "sparseditto/Support/Error.h"
 #include <algorithm>
 
 using namespace sparseditto;
@@ -72,14 +73,11 @@ public:
     if (llvm::Error error = checkType(declaration(), problem))
       return error;
     if (problem.k > csr::maxColumns)
-      return llvm::createStringError(
-          "csr: expected at most %lld columns, got %lld",
-          static_cast<long long>(csr::maxColumns),
-          static_cast<long long>(problem.k));
+      return makeError("csr: expected at most {0} columns, got {1}",
+                       csr::maxColumns, problem.k);
     // 16-byte quads addressed with 31-bit indices.
     if (report.nnz / 4 + report.rows > INT32_MAX)
-      return llvm::createStringError("csr: %lld non-zeros are too many",
-                                     static_cast<long long>(report.nnz));
+      return makeError("csr: {0} non-zeros are too many", report.nnz);
     return llvm::Error::success();
   }
 
@@ -89,10 +87,10 @@ public:
       return error;
     const int64_t tileN = *strategy.get("tile_n");
     if (*strategy.get("x_source") == csr::Shared)
-      return checkSharedMemory(
-          "csr", csr::stagedBytes(problem, tileN) +
-                     *strategy.get("warps") * tileN * 4,
-          computeCapability, "tile_n");
+      return checkSharedMemory("csr",
+                               csr::stagedBytes(problem, tileN) +
+                                   *strategy.get("warps") * tileN * 4,
+                               computeCapability, "tile_n");
     return llvm::Error::success();
   }
 
@@ -102,29 +100,27 @@ public:
   CostModel cost(const PatternReport &report, const Problem &problem,
                  const Strategy &strategy, int64_t n) const override;
 
-  llvm::Expected<PackedWeight>
-  pack(const Matrix &weight, const Strategy &strategy) const override {
+  llvm::Expected<PackedWeight> pack(const Matrix &weight,
+                                    const Strategy &strategy) const override {
     return csr::pack(weight, strategy);
   }
   llvm::Expected<Matrix> unpack(const PackedWeight &packed) const override {
     return csr::unpack(packed);
   }
-  llvm::Expected<BuiltKernel> build(mlir::MLIRContext &context,
-                                    const Problem &problem,
-                                    const Strategy &strategy,
-                                    const PackedWeight &packed,
-                                    unsigned computeCapability,
-                                    llvm::StringRef symbol) const override {
+  llvm::Expected<BuiltKernel>
+  build(mlir::MLIRContext &context, const Problem &problem,
+        const Strategy &strategy, const PackedWeight &packed,
+        unsigned computeCapability, llvm::StringRef symbol) const override {
     if (llvm::Error error = check(strategy, problem, computeCapability))
-      return std::move(error);
+      return error;
     return csr::build(context, problem, strategy, packed, symbol);
   }
 };
 } // namespace
 
-std::vector<Strategy>
-CsrFamily::candidates(const PatternReport &report, const Problem &problem,
-                      unsigned computeCapability) const {
+std::vector<Strategy> CsrFamily::candidates(const PatternReport &report,
+                                            const Problem &problem,
+                                            unsigned computeCapability) const {
   std::vector<Strategy> result;
   const int64_t n = problem.tuneN;
   int64_t tile = 1;

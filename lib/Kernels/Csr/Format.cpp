@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Csr.h"
+#include "sparseditto/Support/Error.h"
 #include "llvm/Support/Endian.h"
 #include <algorithm>
 #include <cstring>
@@ -50,8 +51,7 @@ static unsigned bankOf(uint16_t column, int64_t bankOrder) {
 }
 
 /// Positions of `row` reordered so that consecutive ones differ in bank.
-static std::vector<uint32_t> bankAwareOrder(const Row &row,
-                                            int64_t bankOrder) {
+static std::vector<uint32_t> bankAwareOrder(const Row &row, int64_t bankOrder) {
   std::vector<std::vector<uint32_t>> buckets(static_cast<size_t>(bankOrder));
   for (uint32_t i = 0; i < row.columns.size(); ++i)
     buckets[bankOf(row.columns[i], bankOrder)].push_back(i);
@@ -75,14 +75,12 @@ static uint32_t groupSizeFor(int64_t quads, int64_t split) {
 llvm::Expected<PackedWeight> csr::pack(const Matrix &weight,
                                        const Strategy &strategy) {
   if (weight.cols > maxColumns)
-    return llvm::createStringError(
-        "csr: expected at most %lld columns, got %lld",
-        static_cast<long long>(maxColumns),
-        static_cast<long long>(weight.cols));
+    return makeError("csr: expected at most {0} columns, got {1}", maxColumns,
+                     weight.cols);
   if (weight.type != ElementType::F16 && weight.type != ElementType::BF16 &&
       weight.type != ElementType::F32)
-    return llvm::createStringError("csr: expected f16, bf16 or f32, got " +
-                                   name(weight.type));
+    return makeError("csr: expected f16, bf16 or f32, got {0}",
+                     name(weight.type));
   const int64_t split = *strategy.get("split");
   const int64_t bankOrder = *strategy.get("bank_order");
   const bool isWide = weight.type == ElementType::F32;
@@ -100,8 +98,7 @@ llvm::Expected<PackedWeight> csr::pack(const Matrix &weight,
   // One quad of padding even for an all-zero weight: no buffer is empty.
   const int64_t storedQuads = std::max<int64_t>(totalQuads, 1);
   if (totalQuads > int64_t(UINT32_MAX))
-    return llvm::createStringError("csr: %lld quads do not fit in 32 bits",
-                                   static_cast<long long>(totalQuads));
+    return makeError("csr: {0} quads do not fit in 32 bits", totalQuads);
   auto quadsOf = [&](int64_t r) {
     return int64_t(rows[size_t(r)].columns.size() + 3) / 4;
   };
@@ -202,8 +199,7 @@ llvm::Expected<PackedWeight> csr::pack(const Matrix &weight,
     quads.bytes.resize(size_t(storedQuads) * 16);
     for (int64_t q = 0; q < storedQuads; ++q) {
       std::memcpy(&quads.bytes[size_t(q) * 16], &values[size_t(q) * 8], 8);
-      std::memcpy(&quads.bytes[size_t(q) * 16 + 8], &columns[size_t(q) * 8],
-                  8);
+      std::memcpy(&quads.bytes[size_t(q) * 16 + 8], &columns[size_t(q) * 8], 8);
     }
     packed.buffers.push_back(std::move(quads));
   }
@@ -222,8 +218,7 @@ static llvm::Error malformed(const llvm::Twine &what) {
 llvm::Expected<Matrix> csr::unpack(const PackedWeight &packed) {
   if (packed.format != formatName || packed.version != formatVersion)
     return malformed("expected format csr-quad version 1, got " +
-                     packed.format + " version " +
-                     llvm::Twine(packed.version));
+                     packed.format + " version " + llvm::Twine(packed.version));
   const bool isWide = packed.type == ElementType::F32;
   const unsigned elementBytes = byteSize(packed.type);
   if (!isWide && elementBytes != 2)
