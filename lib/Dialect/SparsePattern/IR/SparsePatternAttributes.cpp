@@ -1,0 +1,693 @@
+//===- SparsePatternAttributes.cpp - Attributes of sparsepattern ----------===//
+//
+// Part of the SparseDitto project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "sparseditto/Dialect/SparsePattern/IR/SparsePatternAttributes.h"
+#include "PlanSyntax.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "sparseditto/Dialect/SparsePattern/IR/StrategyVerifier.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include <charconv>
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::sparsepattern;
+
+#include "sparseditto/Dialect/SparsePattern/IR/SparsePatternEnums.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "sparseditto/Dialect/SparsePattern/IR/SparsePatternAttributes.cpp.inc"
+
+void SparsePatternDialect::registerAttributes() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "sparseditto/Dialect/SparsePattern/IR/SparsePatternAttributes.cpp.inc"
+      >();
+}
+
+//===----------------------------------------------------------------------===//
+// EncodingAttr: construction and queries
+//===----------------------------------------------------------------------===//
+
+static FloatAttr toFloatAttr(MLIRContext *context,
+                             std::optional<double> value) {
+  return value ? FloatAttr::get(Float64Type::get(context), *value)
+               : FloatAttr();
+}
+
+static std::optional<double> fromFloatAttr(FloatAttr value) {
+  if (!value)
+    return std::nullopt;
+  return value.getValueAsDouble();
+}
+
+/// The one place that orders the parameters.
+static EncodingAttr makeEncoding(MLIRContext *context, PatternKind kind,
+                                 PatternAxis axis, ArrayRef<int64_t> sizes,
+                                 EncodingAttr::Numbers numbers,
+                                 ArrayRef<Attribute> parts = {},
+                                 ArrayRef<FloatAttr> shares = {}) {
+  return EncodingAttr::get(context, kind, axis, sizes,
+                           toFloatAttr(context, numbers.density),
+                           toFloatAttr(context, numbers.kept),
+                           toFloatAttr(context, numbers.fill), parts, shares);
+}
+
+EncodingAttr EncodingAttr::getDense(MLIRContext *context, Numbers numbers) {
+  return makeEncoding(context, PatternKind::Dense, PatternAxis::Rows, {},
+                      numbers);
+}
+
+EncodingAttr EncodingAttr::getUnstructured(MLIRContext *context,
+                                           Numbers numbers) {
+  return makeEncoding(context, PatternKind::Unstructured, PatternAxis::Rows, {},
+                      numbers);
+}
+
+EncodingAttr EncodingAttr::getNM(MLIRContext *context, int64_t n, int64_t m,
+                                 PatternAxis axis, Numbers numbers) {
+  return makeEncoding(context, PatternKind::NM, axis, {n, m}, numbers);
+}
+
+EncodingAttr EncodingAttr::getBlock(MLIRContext *context, int64_t rows,
+                                    int64_t cols, Numbers numbers) {
+  return makeEncoding(context, PatternKind::Block, PatternAxis::Rows,
+                      {rows, cols}, numbers);
+}
+
+EncodingAttr EncodingAttr::getChannel(MLIRContext *context, PatternAxis axis,
+                                      Numbers numbers) {
+  return makeEncoding(context, PatternKind::Channel, axis, {}, numbers);
+}
+
+EncodingAttr EncodingAttr::getBanded(MLIRContext *context, int64_t lower,
+                                     int64_t upper, Numbers numbers) {
+  return makeEncoding(context, PatternKind::Banded, PatternAxis::Rows,
+                      {lower, upper}, numbers);
+}
+
+EncodingAttr EncodingAttr::getHybrid(MLIRContext *context,
+                                     ArrayRef<EncodingAttr> parts,
+                                     ArrayRef<double> shares, Numbers numbers) {
+  SmallVector<FloatAttr> shareAttrs;
+  for (double share : shares)
+    shareAttrs.push_back(toFloatAttr(context, share));
+  return makeEncoding(context, PatternKind::Hybrid, PatternAxis::Rows, {},
+                      numbers, llvm::to_vector_of<Attribute>(parts),
+                      shareAttrs);
+}
+
+EncodingAttr::Numbers EncodingAttr::getNumbers() const {
+  return {fromFloatAttr(getDensityAttr()), fromFloatAttr(getKeptAttr()),
+          fromFloatAttr(getFillAttr())};
+}
+
+EncodingAttr EncodingAttr::getTransposed() const {
+  SmallVector<int64_t> sizes(getSizes());
+  PatternAxis axis = getAxis();
+  switch (getKind()) {
+  case PatternKind::NM:
+  case PatternKind::Channel:
+    axis = axis == PatternAxis::Rows ? PatternAxis::Cols : PatternAxis::Rows;
+    break;
+  case PatternKind::Block:
+  case PatternKind::Banded:
+    std::swap(sizes[0], sizes[1]);
+    break;
+  case PatternKind::Dense:
+  case PatternKind::Unstructured:
+  case PatternKind::Hybrid:
+    break;
+  }
+  SmallVector<Attribute> parts;
+  for (Attribute part : getParts())
+    parts.push_back(cast<EncodingAttr>(part).getTransposed());
+  return makeEncoding(getContext(), getKind(), axis, sizes, getNumbers(), parts,
+                      getShares());
+}
+
+int64_t EncodingAttr::getCapacity(int64_t rows, int64_t cols) const {
+  switch (getKind()) {
+  case PatternKind::NM: {
+    int64_t n = getSizes()[0], m = getSizes()[1];
+    bool alongRows = getAxis() == PatternAxis::Rows;
+    int64_t lines = alongRows ? rows : cols, length = alongRows ? cols : rows;
+    return lines * (length / m * n + std::min(n, length % m));
+  }
+  case PatternKind::Banded: {
+    int64_t count = 0;
+    for (int64_t i = 0; i < rows; ++i) {
+      int64_t first = std::max<int64_t>(0, i - getSizes()[0]);
+      int64_t last = getSizes()[1] >= cols
+                         ? cols - 1
+                         : std::min(cols - 1, i + getSizes()[1]);
+      count += std::max<int64_t>(0, last - first + 1);
+    }
+    return count;
+  }
+  case PatternKind::Dense:
+  case PatternKind::Unstructured:
+  case PatternKind::Block:
+  case PatternKind::Channel:
+  case PatternKind::Hybrid:
+    return rows * cols;
+  }
+  llvm_unreachable("unknown pattern kind");
+}
+
+//===----------------------------------------------------------------------===//
+// EncodingAttr: verification
+//===----------------------------------------------------------------------===//
+
+using EmitError = function_ref<InFlightDiagnostic()>;
+
+static LogicalResult verifyFraction(EmitError emitError, FloatAttr value,
+                                    StringRef what) {
+  if (!value)
+    return success();
+  double number = value.getValueAsDouble();
+  if (number >= 0 && number <= 1)
+    return success();
+  return emitError() << what << " must be in [0, 1], got " << number << " (C4)";
+}
+
+LogicalResult EncodingAttr::verify(EmitError emitError, PatternKind kind,
+                                   PatternAxis axis, ArrayRef<int64_t> sizes,
+                                   FloatAttr density, FloatAttr kept,
+                                   FloatAttr fill, ArrayRef<Attribute> parts,
+                                   ArrayRef<FloatAttr> shares) {
+  bool hasSizes = kind == PatternKind::NM || kind == PatternKind::Block ||
+                  kind == PatternKind::Banded;
+  if (sizes.size() != (hasSizes ? 2u : 0u))
+    return emitError() << "pattern " << stringifyPatternKind(kind) << " takes "
+                       << (hasSizes ? 2 : 0) << " sizes, got " << sizes.size();
+  if (kind == PatternKind::NM && !(0 < sizes[0] && sizes[0] < sizes[1]))
+    return emitError() << "nm needs 0 < n < m, got " << sizes[0] << ":"
+                       << sizes[1] << " (C1)";
+  if (kind == PatternKind::Block &&
+      (sizes[0] < 1 || sizes[1] < 1 || (sizes[0] == 1 && sizes[1] == 1)))
+    return emitError() << "block needs positive sizes of more than one element,"
+                          " got "
+                       << sizes[0] << "x" << sizes[1] << " (C2)";
+  if (kind == PatternKind::Banded && (sizes[0] < 0 || sizes[1] < 0))
+    return emitError() << "banded needs non-negative bandwidths, got "
+                       << sizes[0] << ":" << sizes[1] << " (C3)";
+  if (failed(verifyFraction(emitError, density, "density")) ||
+      failed(verifyFraction(emitError, kept, "kept")) ||
+      failed(verifyFraction(emitError, fill, "fill")))
+    return failure();
+  if (kept && kind != PatternKind::Block && kind != PatternKind::Channel)
+    return emitError() << "'kept' is for block and channel, not "
+                       << stringifyPatternKind(kind) << " (C5)";
+  if (fill && kind != PatternKind::Block)
+    return emitError() << "'fill' is for block, not "
+                       << stringifyPatternKind(kind) << " (C5)";
+
+  if (kind != PatternKind::Hybrid) {
+    if (!parts.empty() || !shares.empty())
+      return emitError() << "only hybrid has parts (C6)";
+    return success();
+  }
+  if (parts.size() < 2)
+    return emitError() << "hybrid needs at least two parts, got "
+                       << parts.size() << " (C6)";
+  if (parts.size() != shares.size())
+    return emitError() << "hybrid needs one share a part, got " << shares.size()
+                       << " shares for " << parts.size() << " parts (C6)";
+  double sum = 0;
+  for (auto [part, share] : llvm::zip_equal(parts, shares)) {
+    auto encoding = dyn_cast<EncodingAttr>(part);
+    if (!encoding || encoding.getKind() == PatternKind::Hybrid ||
+        encoding.getKind() == PatternKind::Dense)
+      return emitError() << "a part of hybrid is neither dense nor hybrid, got "
+                         << part << " (C7)";
+    if (failed(verifyFraction(emitError, share, "share")))
+      return failure();
+    sum += share.getValueAsDouble();
+  }
+  if (!(std::abs(sum - 1) <= 1e-6))
+    return emitError() << "shares of hybrid must sum to 1, got " << sum
+                       << " (C8)";
+  return success();
+}
+
+LogicalResult EncodingAttr::verifyEncoding(ArrayRef<int64_t> shape,
+                                           Type elementType,
+                                           EmitError emitError) const {
+  if (shape.size() != 2)
+    return emitError() << "encoded weight must have rank 2, got rank "
+                       << shape.size() << " (C9)";
+  if (!elementType.isIntOrFloat() ||
+      elementType.getIntOrFloatBitWidth() % 8 != 0)
+    return emitError()
+           << "encoded weight must have float or whole-byte integer "
+              "elements, got "
+           << elementType << " (C10)";
+  if (ShapedType::isDynamicShape(shape))
+    return success();
+  int64_t needRows = 1, needCols = 1;
+  if (getKind() == PatternKind::NM)
+    (getAxis() == PatternAxis::Rows ? needCols : needRows) = getSizes()[1];
+  if (getKind() == PatternKind::Block) {
+    needRows = getSizes()[0];
+    needCols = getSizes()[1];
+  }
+  if (shape[0] < needRows || shape[1] < needCols)
+    return emitError() << "pattern needs at least " << needRows << "x"
+                       << needCols << " elements, got " << shape[0] << "x"
+                       << shape[1] << " (C11)";
+  if (std::optional<double> density = getDensity()) {
+    double elements = double(shape[0]) * double(shape[1]);
+    double capacity = double(getCapacity(shape[0], shape[1]));
+    // Densities are quotients of integers; a part in 10^9 covers their
+    // rounding and stays below one element of any weight in memory.
+    if (*density * elements > capacity * (1 + 1e-9))
+      return emitError() << "density " << *density
+                         << " exceeds what the pattern allows in " << shape[0]
+                         << "x" << shape[1] << ", " << capacity / elements
+                         << " (C11)";
+  }
+  for (Attribute part : getParts())
+    if (failed(cast<EncodingAttr>(part).verifyEncoding(shape, elementType,
+                                                       emitError)))
+      return failure();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// EncodingAttr: syntax
+//===----------------------------------------------------------------------===//
+
+static ParseResult parseIntegerPair(AsmParser &parser, int64_t &first,
+                                    int64_t &second) {
+  return failure(parser.parseInteger(first) || parser.parseColon() ||
+                 parser.parseInteger(second));
+}
+
+static ParseResult parseAxis(AsmParser &parser, PatternAxis &axis) {
+  SMLoc location = parser.getCurrentLocation();
+  StringRef word;
+  if (parser.parseKeyword(&word))
+    return failure();
+  std::optional<PatternAxis> parsed = symbolizePatternAxis(word);
+  if (!parsed)
+    return parser.emitError(location, "expected rows or cols, got '")
+           << word << "'";
+  axis = *parsed;
+  return success();
+}
+
+/// `[` share `:` `<` encoding `>` `,` ... `]`
+static ParseResult parseParts(AsmParser &parser,
+                              SmallVectorImpl<Attribute> &parts,
+                              SmallVectorImpl<FloatAttr> &shares) {
+  return parser.parseCommaSeparatedList(
+      AsmParser::Delimiter::Square, [&]() -> ParseResult {
+        double share;
+        if (parser.parseFloat(share) || parser.parseColon())
+          return failure();
+        Attribute part = EncodingAttr::parse(parser, Type());
+        if (!part)
+          return failure();
+        parts.push_back(part);
+        shares.push_back(toFloatAttr(parser.getContext(), share));
+        return success();
+      });
+}
+
+Attribute EncodingAttr::parse(AsmParser &parser, Type) {
+  MLIRContext *context = parser.getContext();
+  SMLoc location = parser.getCurrentLocation();
+  StringRef word;
+  if (parser.parseLess() || parser.parseKeyword(&word))
+    return {};
+  std::optional<PatternKind> kind = symbolizePatternKind(word);
+  if (!kind) {
+    parser.emitError(location, "unknown sparsity pattern '")
+        << word
+        << "', expected dense, unstructured, nm, block, channel, banded or "
+           "hybrid";
+    return {};
+  }
+  PatternAxis axis = PatternAxis::Rows;
+  SmallVector<int64_t> sizes;
+  SmallVector<Attribute> parts;
+  SmallVector<FloatAttr> shares;
+  switch (*kind) {
+  case PatternKind::Dense:
+  case PatternKind::Unstructured:
+    break;
+  case PatternKind::NM:
+    sizes.resize(2);
+    if (parser.parseEqual() || parseIntegerPair(parser, sizes[0], sizes[1]))
+      return {};
+    if (succeeded(parser.parseOptionalKeyword("along")) &&
+        parseAxis(parser, axis))
+      return {};
+    break;
+  case PatternKind::Block:
+    if (parser.parseEqual() ||
+        parser.parseDimensionList(sizes, /*allowDynamic=*/false,
+                                  /*withTrailingX=*/false))
+      return {};
+    break;
+  case PatternKind::Channel:
+    if (parser.parseEqual() || parseAxis(parser, axis))
+      return {};
+    break;
+  case PatternKind::Banded:
+    sizes.resize(2);
+    if (parser.parseEqual() || parseIntegerPair(parser, sizes[0], sizes[1]))
+      return {};
+    break;
+  case PatternKind::Hybrid:
+    if (parser.parseEqual() || parseParts(parser, parts, shares))
+      return {};
+    break;
+  }
+
+  FloatAttr density, kept, fill;
+  while (succeeded(parser.parseOptionalComma())) {
+    SMLoc keyLocation = parser.getCurrentLocation();
+    double value;
+    if (parser.parseKeyword(&word) || parser.parseEqual() ||
+        parser.parseFloat(value))
+      return {};
+    FloatAttr *slot = word == "density" ? &density
+                      : word == "kept"  ? &kept
+                      : word == "fill"  ? &fill
+                                        : nullptr;
+    if (!slot || *slot) {
+      parser.emitError(keyLocation)
+          << (slot ? "repeated" : "unknown") << " key '" << word
+          << "', expected density, kept or fill";
+      return {};
+    }
+    *slot = toFloatAttr(context, value);
+  }
+  if (parser.parseGreater())
+    return {};
+  return parser.getChecked<EncodingAttr>(location, context, *kind, axis, sizes,
+                                         density, kept, fill, parts, shares);
+}
+
+/// Prints the shortest decimal that reads back as the same double; MLIR's own
+/// form of 0.95 is 0.94999999999999996. Its lexer wants a point in every float.
+static void printNumber(AsmPrinter &printer, FloatAttr value) {
+  double number = value.getValueAsDouble();
+  char text[32];
+  char *end = std::to_chars(text, text + sizeof(text), number).ptr;
+  StringRef digits(text, end - text);
+  auto [mantissa, exponent] = digits.split('e');
+  printer << mantissa;
+  if (!mantissa.contains('.'))
+    printer << ".0";
+  if (!exponent.empty())
+    printer << "e" << exponent;
+}
+
+void EncodingAttr::print(AsmPrinter &printer) const {
+  printer << "<" << stringifyPatternKind(getKind());
+  switch (getKind()) {
+  case PatternKind::Dense:
+  case PatternKind::Unstructured:
+    break;
+  case PatternKind::NM:
+    printer << " = " << getSizes()[0] << ":" << getSizes()[1] << " along "
+            << stringifyPatternAxis(getAxis());
+    break;
+  case PatternKind::Block:
+    printer << " = " << getSizes()[0] << "x" << getSizes()[1];
+    break;
+  case PatternKind::Channel:
+    printer << " = " << stringifyPatternAxis(getAxis());
+    break;
+  case PatternKind::Banded:
+    printer << " = " << getSizes()[0] << ":" << getSizes()[1];
+    break;
+  case PatternKind::Hybrid:
+    printer << " = [";
+    llvm::interleaveComma(
+        llvm::zip_equal(getParts(), getShares()), printer, [&](auto pair) {
+          printNumber(printer, std::get<1>(pair));
+          printer << " : ";
+          cast<EncodingAttr>(std::get<0>(pair)).print(printer);
+        });
+    printer << "]";
+    break;
+  }
+  std::pair<StringRef, FloatAttr> numbers[] = {{"kept", getKeptAttr()},
+                                               {"fill", getFillAttr()},
+                                               {"density", getDensityAttr()}};
+  for (auto [key, value] : numbers) {
+    if (!value)
+      continue;
+    printer << ", " << key << " = ";
+    printNumber(printer, value);
+  }
+  printer << ">";
+}
+
+//===----------------------------------------------------------------------===//
+// StrategyAttr
+//===----------------------------------------------------------------------===//
+
+LogicalResult StrategyAttr::verify(EmitError emitError, StringRef family,
+                                   DictionaryAttr knobs) {
+  if (family.empty())
+    return emitError() << "a strategy needs the name of a family (C12)";
+  for (NamedAttribute knob : knobs) {
+    auto integer = dyn_cast<IntegerAttr>(knob.getValue());
+    if (!isa<StringAttr>(knob.getValue()) &&
+        !(integer && integer.getType().isSignlessInteger(64)))
+      return emitError() << "knob '" << knob.getName().getValue()
+                         << "' must be an i64 or a word, got "
+                         << knob.getValue() << " (C14)";
+  }
+  auto *dialect = knobs.getContext()->getLoadedDialect<SparsePatternDialect>();
+  if (auto *verifier =
+          dialect->getRegisteredInterface<StrategyVerifierInterface>())
+    return verifier->verifyStrategy(family, knobs, emitError);
+  return success();
+}
+
+Attribute StrategyAttr::parse(AsmParser &parser, Type) {
+  Builder builder(parser.getContext());
+  SMLoc location = parser.getCurrentLocation();
+  std::string family;
+  if (parser.parseLess() || parser.parseKeywordOrString(&family))
+    return {};
+  NamedAttrList knobs;
+  auto parseKnob = [&]() -> ParseResult {
+    SMLoc knobLocation = parser.getCurrentLocation();
+    std::string name;
+    if (parser.parseKeywordOrString(&name) || parser.parseEqual())
+      return failure();
+    if (knobs.get(name))
+      return parser.emitError(knobLocation, "repeated knob '")
+             << name << "' (C13)";
+    int64_t integer;
+    OptionalParseResult isInteger = parser.parseOptionalInteger(integer);
+    if (isInteger.has_value()) {
+      if (failed(*isInteger))
+        return failure();
+      knobs.set(name, builder.getI64IntegerAttr(integer));
+      return success();
+    }
+    std::string word;
+    if (parser.parseKeywordOrString(&word))
+      return failure();
+    knobs.set(name, builder.getStringAttr(word));
+    return success();
+  };
+  if (succeeded(parser.parseOptionalComma()) &&
+      parser.parseCommaSeparatedList(AsmParser::Delimiter::Braces, parseKnob))
+    return {};
+  if (parser.parseGreater())
+    return {};
+  return parser.getChecked<StrategyAttr>(
+      location, parser.getContext(), family,
+      knobs.getDictionary(parser.getContext()));
+}
+
+void StrategyAttr::print(AsmPrinter &printer) const {
+  printer << "<";
+  printer.printKeywordOrString(getFamily());
+  if (!getKnobs().empty()) {
+    printer << ", {";
+    llvm::interleaveComma(getKnobs(), printer, [&](NamedAttribute knob) {
+      printer.printKeywordOrString(knob.getName());
+      printer << " = ";
+      if (auto word = dyn_cast<StringAttr>(knob.getValue()))
+        printer.printKeywordOrString(word);
+      else
+        printer << cast<IntegerAttr>(knob.getValue()).getInt();
+    });
+    printer << "}";
+  }
+  printer << ">";
+}
+
+//===----------------------------------------------------------------------===//
+// PlanAttr
+//===----------------------------------------------------------------------===//
+
+StrategyAttr PlanAttr::lookup(int64_t n) const {
+  for (auto [bound, strategy] : llvm::zip_first(getBounds(), getStrategies()))
+    if (n <= bound)
+      return strategy;
+  return getStrategies().back();
+}
+
+LogicalResult PlanAttr::verify(EmitError emitError, ArrayRef<int64_t> bounds,
+                               ArrayRef<StrategyAttr> strategies) {
+  if (strategies.size() != bounds.size() + 1)
+    return emitError() << "a plan has one strategy a bound and one for the "
+                          "rest, got "
+                       << strategies.size() << " strategies for "
+                       << bounds.size() << " bounds (C15)";
+  int64_t previous = 0;
+  for (int64_t bound : bounds) {
+    if (bound <= previous)
+      return emitError() << "bounds of a plan must be positive and ascending, "
+                            "got "
+                         << bound << " after " << previous << " (C16)";
+    previous = bound;
+  }
+  return success();
+}
+
+/// `n` `<=` integer, bare or in quotes, or `else`. Sets `bound` to none for
+/// `else`.
+static ParseResult parsePlanGuard(AsmParser &parser,
+                                  std::optional<int64_t> &bound) {
+  SMLoc location = parser.getCurrentLocation();
+  bound.reset();
+  if (succeeded(parser.parseOptionalKeyword("else")))
+    return success();
+  std::string quoted;
+  if (succeeded(parser.parseOptionalString(&quoted))) {
+    StringRef text = StringRef(quoted).trim();
+    int64_t value;
+    if (text.consume_front("n") && (text = text.ltrim()).consume_front("<=") &&
+        !text.trim().getAsInteger(10, value)) {
+      bound = value;
+      return success();
+    }
+    return parser.emitError(location,
+                            "expected \"n <= INTEGER\" or else, got \"")
+           << quoted << "\"";
+  }
+  int64_t value;
+  if (parser.parseKeyword("n") || parser.parseLess() || parser.parseEqual() ||
+      parser.parseInteger(value))
+    return failure();
+  bound = value;
+  return success();
+}
+
+Attribute sparsepattern::detail::parsePlanBody(AsmParser &parser) {
+  SMLoc location = parser.getCurrentLocation();
+  SmallVector<int64_t> bounds;
+  SmallVector<StrategyAttr> strategies;
+  bool closed = false;
+  auto parseEntry = [&]() -> ParseResult {
+    if (closed)
+      return parser.emitError(parser.getCurrentLocation(),
+                              "'else' must be the last entry of a plan (C15)");
+    std::optional<int64_t> bound;
+    if (parsePlanGuard(parser, bound) || parser.parseColon())
+      return failure();
+    closed = !bound;
+    if (bound)
+      bounds.push_back(*bound);
+    // Both the short form <family, ...> and the full attribute are accepted.
+    StrategyAttr strategy;
+    if (parser.parseCustomAttributeWithFallback(strategy))
+      return failure();
+    strategies.push_back(strategy);
+    return success();
+  };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseEntry))
+    return {};
+  return parser.getChecked<PlanAttr>(location, parser.getContext(), bounds,
+                                     strategies);
+}
+
+void sparsepattern::detail::printPlanBody(AsmPrinter &printer, PlanAttr plan,
+                                          StringRef quote) {
+  printer << "[";
+  for (auto [bound, strategy] :
+       llvm::zip_first(plan.getBounds(), plan.getStrategies())) {
+    printer << quote << "n <= " << bound << quote << " : ";
+    strategy.print(printer);
+    printer << ", ";
+  }
+  printer << "else : ";
+  plan.getStrategies().back().print(printer);
+  printer << "]";
+}
+
+Attribute PlanAttr::parse(AsmParser &parser, Type) {
+  if (parser.parseLess())
+    return {};
+  Attribute plan = detail::parsePlanBody(parser);
+  if (!plan || parser.parseGreater())
+    return {};
+  return plan;
+}
+
+void PlanAttr::print(AsmPrinter &printer) const {
+  printer << "<";
+  sparsepattern::detail::printPlanBody(printer, *this, "\"");
+  printer << ">";
+}
+
+//===----------------------------------------------------------------------===//
+// PackingAttr
+//===----------------------------------------------------------------------===//
+
+LogicalResult PackingAttr::verify(EmitError emitError, StringRef format,
+                                  int64_t version, StrategyAttr strategy,
+                                  int64_t rows, int64_t cols, Type type,
+                                  ArrayAttr buffers,
+                                  DictionaryAttr attributes) {
+  if (format.empty() || version < 1)
+    return emitError() << "a packing needs a format name and a version of at "
+                          "least 1, got '"
+                       << format << "' version " << version << " (C17)";
+  if (rows < 1 || cols < 1)
+    return emitError() << "a packing needs a non-empty weight, got " << rows
+                       << "x" << cols << " (C18)";
+  if (!type.isIntOrFloat())
+    return emitError() << "a packing needs an integer or float element type, "
+                          "got "
+                       << type << " (C18)";
+  if (buffers.empty())
+    return emitError() << "a packing needs at least one buffer (C19)";
+  llvm::StringSet<> names;
+  for (Attribute buffer : buffers) {
+    auto name = dyn_cast<StringAttr>(buffer);
+    if (!name || name.empty() || !names.insert(name.getValue()).second)
+      return emitError()
+             << "buffers of a packing must have distinct names, got " << buffers
+             << " (C19)";
+  }
+  if (attributes)
+    for (NamedAttribute attribute : attributes) {
+      auto integer = dyn_cast<IntegerAttr>(attribute.getValue());
+      if (!integer || !integer.getType().isSignlessInteger(64))
+        return emitError() << "attribute '" << attribute.getName().getValue()
+                           << "' of a packing must be an i64, got "
+                           << attribute.getValue() << " (C19)";
+    }
+  return success();
+}
