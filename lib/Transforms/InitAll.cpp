@@ -11,6 +11,7 @@
 #include "sparseditto/Dialect/SparsePattern/IR/SparsePatternDialect.h"
 #include "sparseditto/Dialect/SparsePattern/Transforms/BufferizableOpInterfaceImpl.h"
 #include "sparseditto/Dialect/SparsePattern/Transforms/Passes.h"
+#include "sparseditto/Target/Passes.h"
 
 void sparseditto::registerAllDialects(mlir::DialectRegistry &registry) {
   registry.insert<mlir::sparsepattern::SparsePatternDialect>();
@@ -19,4 +20,5 @@ void sparseditto::registerAllDialects(mlir::DialectRegistry &registry) {
 
 void sparseditto::registerAllPasses() {
   mlir::sparsepattern::registerSparsePatternPasses();
+  registerSparseDittoTargetPasses();
 }

@@ -39,7 +39,7 @@ parseParenthesizedWord(OpAsmParser &parser, StringRef wanted,
 }
 
 static ParseResult parseLayout(OpAsmParser &parser, TokenLayoutAttr &layout) {
-  TokenLayout value;
+  TokenLayout value = TokenLayout::TokenMajor;
   if (parser.parseKeyword("layout") ||
       parseParenthesizedWord(parser, "token_major or feature_major",
                              symbolizeTokenLayout, value))
