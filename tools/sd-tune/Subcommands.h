@@ -1,0 +1,26 @@
+//===- Subcommands.h - What sd-tune can do ----------------------*- C++ -*-===//
+//
+// Part of the SparseDitto project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One file a subcommand; the table is in sd-tune.cpp. A subcommand gets the
+// arguments after its name and returns the exit code: 0 for success, 1 for bad
+// input, 2 for a bad command line.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SPARSEDITTO_TOOLS_SDTUNE_SUBCOMMANDS_H
+#define SPARSEDITTO_TOOLS_SDTUNE_SUBCOMMANDS_H
+
+#include "llvm/ADT/ArrayRef.h"
+
+namespace sparseditto::tool {
+
+int analyzeMain(llvm::ArrayRef<const char *> args);
+
+} // namespace sparseditto::tool
+
+#endif // SPARSEDITTO_TOOLS_SDTUNE_SUBCOMMANDS_H
