@@ -93,8 +93,8 @@ llvm::Error Analyzer::file(llvm::StringRef path) {
     llvm::Expected<PatternReport> report =
         analyze(*matrix, {.threads = options.threads});
     if (!report)
-      return llvm::createStringError("%s: tensor '%s': %s",
-                                     path.str().c_str(), matrix->name.c_str(),
+      return llvm::createStringError("%s: tensor '%s': %s", path.str().c_str(),
+                                     matrix->name.c_str(),
                                      toString(report.takeError()).c_str());
     result.reports.push_back(std::move(*report));
     (*file)->release(index);
@@ -152,10 +152,10 @@ static void printJSON(const Analyzer &analyzer, llvm::StringRef target) {
 }
 
 static std::string shapeText(const PatternReport &report) {
-  std::string text;
-  for (int64_t d : report.originalShape)
-    text += (text.empty() ? "" : "x") + std::to_string(d);
-  return text;
+  return llvm::join(
+      llvm::map_range(report.originalShape,
+                      [](int64_t d) { return std::to_string(d); }),
+      "x");
 }
 
 static void printTables(const Analyzer &analyzer) {
@@ -164,13 +164,13 @@ static void printTables(const Analyzer &analyzer) {
     if (analyzer.results.size() > 1)
       os << (&result == &analyzer.results.front() ? "" : "\n") << result.path
          << ":\n";
-    Table table({"tensor", "shape", "dtype", "nnz", "sparsity", "pattern",
-                 "why"});
+    Table table(
+        {"tensor", "shape", "dtype", "nnz", "sparsity", "pattern", "why"});
     table.alignRight(3);
     table.alignRight(4);
     for (const PatternReport &report : result.reports)
-      table.row({report.matrixName, shapeText(report),
-                 name(report.type).str(), std::to_string(report.nnz),
+      table.row({report.matrixName, shapeText(report), name(report.type).str(),
+                 std::to_string(report.nnz),
                  llvm::formatv("{0:F2} %", 100 * report.sparsity()).str(),
                  name(report.pattern).str(), report.reason});
     table.print(os);
@@ -185,7 +185,8 @@ int tool::analyzeMain(llvm::ArrayRef<const char *> args) {
   Options options;
   CommandLine command(
       "analyze", "FILE...",
-      "Finds the sparsity pattern of every tensor of .safetensors, .npy, .npz,\n"
+      "Finds the sparsity pattern of every tensor of .safetensors, .npy, "
+      ".npz,\n"
       ".mtx and .smtx files. Tensors of rank 0 and 1 are skipped unless "
       "--tensor\nselects them or the file holds nothing else.");
   command.value("--tensor", "GLOB", options.tensor,

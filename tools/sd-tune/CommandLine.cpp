@@ -47,7 +47,7 @@ std::optional<int> CommandLine::parse(llvm::ArrayRef<const char *> args) {
     }
     auto [name, inlineValue] = arg.split('=');
     const bool hasInlineValue = arg.contains('=');
-    auto *option = llvm::find_if(
+    auto option = llvm::find_if(
         options, [&, name = name](const Option &o) { return name == o.name; });
     if (option == options.end())
       return usageError("unknown option '" + name + "'");
@@ -58,15 +58,14 @@ std::optional<int> CommandLine::parse(llvm::ArrayRef<const char *> args) {
       continue;
     }
     if (!hasInlineValue && i + 1 == args.size())
-      return usageError("option '" + name + "' expects " +
-                        option->placeholder);
+      return usageError("option '" + name + "' expects " + option->placeholder);
     llvm::StringRef text = hasInlineValue ? inlineValue : args[++i];
     if (auto *string = std::get_if<std::string *>(&option->target)) {
       **string = text.str();
-    } else if (text.getAsInteger(10, **std::get_if<unsigned *>(
-                                         &option->target))) {
-      return usageError("option '" + name + "' expects a number, got '" +
-                        text + "'");
+    } else if (text.getAsInteger(10,
+                                 **std::get_if<unsigned *>(&option->target))) {
+      return usageError("option '" + name + "' expects a number, got '" + text +
+                        "'");
     }
   }
   return std::nullopt;
