@@ -245,6 +245,7 @@ json::Value KernelManifest::toJSON() const {
       {"symbol", symbol},
       {"strategy", sparseditto::toJSON(strategy)},
       {"format", json::Object{{"name", format}, {"version", formatVersion}}},
+      {"packed", packedIndex},
       {"problem", sparseditto::toJSON(problem)},
       {"n_min", nMin},
       {"n_max", nMax},
@@ -332,6 +333,7 @@ KernelManifest::fromJSON(const json::Value &value) {
     else
       fields.take(problem.takeError());
   }
+  fields.integer("packed", -1, 1 << 16, manifest.packedIndex);
   fields.integer("n_min", 1, maxExtent, manifest.nMin);
   fields.integer("n_max", 0, maxExtent, manifest.nMax);
   if (const json::Array *grid = fields.array("grid", 3, 3))

@@ -14,9 +14,12 @@
 using namespace sparseditto;
 
 double sparseditto::accumulationBound(int64_t terms, double magnitude) {
-  constexpr double unit = 0x1p-24; // Half an ulp of 1 in f32.
+  using T = AccumulationTolerance;
   double count = double(terms);
-  return unit * (8 + 2 * std::sqrt(count) + count / 16) * magnitude;
+  return T::unit *
+         (T::constant + T::sqrtTerms * std::sqrt(count) +
+          T::linearTerms * count) *
+         magnitude;
 }
 
 double sparseditto::halfUlp(ElementType type, double value) {

@@ -69,6 +69,8 @@ struct KernelManifest {
   Strategy strategy;
   std::string format; ///< Packed format it reads, with formatVersion.
   int formatVersion = 1;
+  /// Index into the layer's packed weights; -1 for the only one of `format`.
+  int packedIndex = -1;
   Problem problem;
   int64_t nMin = 1, nMax = 0; ///< Range of N it may be launched for; 0 = any.
   std::array<GridDim, 3> grid;

@@ -6,8 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Directory: manifest.json, kernels/*.ptx|.cubin|.mlir, weights.safetensors (packed
-// buffers, named "<layer>/<format>/<buffer>", plus the original weight as
+// Directory: manifest.json, kernels/*.ptx|.cubin|.mlir,
+// weights.safetensors (packed buffers, named "<layer>/<format>/<buffer>", plus
+// the original weight as
 // "<layer>/dense" so that the result can be checked and the dense fallback
 // run), plan.mlir, report.html. manifest.json carries "schema": 1.
 //
@@ -28,7 +29,7 @@ namespace sparseditto {
 /// What serves one N range of one layer on one chip. Chips differ in shared
 /// memory and bandwidth, so the choice may differ too.
 struct PlanEntry {
-  std::string chip; ///< "sm_90a".
+  std::string chip;           ///< "sm_90a".
   int64_t nMin = 1, nMax = 0; ///< Inclusive; nMax 0 = no upper bound.
   int64_t tuneN = 1;
   bool useLibrary = false; ///< Dense library call (cuBLASLt), no kernel.
@@ -42,8 +43,8 @@ struct PackageLayer {
   std::string name;
   std::string sourceFile;
   Problem problem;
-  Matrix weight;                     ///< In problem.type, as packed.
-  std::vector<PackedWeight> packed;  ///< One per format used.
+  Matrix weight;                    ///< In problem.type, as packed.
+  std::vector<PackedWeight> packed; ///< One per format used.
   /// Per chip sorted by N, covering all N >= 1.
   std::vector<PlanEntry> plan;
   std::vector<KernelManifest> kernels; ///< One per symbol and chip.
@@ -55,6 +56,16 @@ struct Package {
   std::string sourceVersion; ///< SparseDitto version that wrote it.
   std::vector<PackageLayer> layers;
 };
+
+/// The packed weight a kernel of the layer reads: manifest.packedIndex, or the
+/// only one of its format and version. The error names what was looked for.
+llvm::Expected<const PackedWeight *> findPacked(const PackageLayer &layer,
+                                                const KernelManifest &kernel);
+
+/// Everything that can be checked without the files: names unique, kernels,
+/// plan and packed buffers consistent with the layer's problem and with one
+/// another, every N >= 1 of every chip in the plan served exactly once.
+llvm::Error verifyPackage(const Package &package);
 
 /// Writes atomically: into a temporary sibling directory, then renames. An
 /// existing package at the path is replaced; anything else there is an error.

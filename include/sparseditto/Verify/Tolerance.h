@@ -36,6 +36,15 @@ struct OracleValue {
 /// walk of roundings, and the bias of tensor cores, which truncate once per 16
 /// products. Linear in K only through that last part, so that accumulation in
 /// a narrower type stays far outside.
+///
+/// unit * (constant + sqrtTerms * sqrt(terms) + linearTerms * terms) *
+/// magnitude
+struct AccumulationTolerance {
+  static constexpr double unit = 0x1p-24; ///< Half an ulp of 1 in f32.
+  static constexpr double constant = 8;
+  static constexpr double sqrtTerms = 2;
+  static constexpr double linearTerms = 1.0 / 16;
+};
 double accumulationBound(int64_t terms, double magnitude);
 
 /// Half a unit in the last place of `type` at |value|; at least half the
