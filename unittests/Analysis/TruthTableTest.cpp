@@ -139,7 +139,7 @@ const Truth truths[] = {
      nm, 2, 64},
     {"suitesparse/dnn_data/n1024-l6.mtx", "", 1024, 1024, 32768, 0, 0, 32, 32,
      nm, 1, 32},
-    {"mlir-tensors/ds.mtx", "", 3, 8, 12, 0, 0, 4, 4, nm, 2, 4},
+    {"mlir-tensors/ds.mtx", "", 3, 8, 12, 0, 1, 4, 4, nm, 2, 4},
     // Bands.
     {"suitesparse/olm1000.mtx", "", 1000, 1000, 3996, 0, 0, 2, 6, banded},
     {"suitesparse/LFAT5.mtx", "", 14, 14, 46, 0, 0, 2, 5, banded},
