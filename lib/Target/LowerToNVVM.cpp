@@ -37,6 +37,7 @@
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/GPU/Transforms/Passes.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/MemRef/Transforms/Transforms.h"
 #include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
 #include "mlir/Dialect/Vector/Transforms/LoweringPatterns.h"
@@ -134,6 +135,32 @@ static void addHandleConversions(LLVMTypeConverter &converter) {
       });
 }
 
+static bool isSharedSpace(Attribute space) {
+  if (auto number = dyn_cast_or_null<IntegerAttr>(space))
+    return number.getInt() == 3;
+  auto named = dyn_cast_or_null<gpu::AddressSpaceAttr>(space);
+  return named && named.getValue() == gpu::AddressSpace::Workgroup;
+}
+
+/// Shared memory made by these is silently wrong: an alloca in address space 3
+/// becomes local memory, and the dynamic area starts at the same address as the
+/// static buffers (or the mbarriers) of the kernel.
+static LogicalResult checkSharedMemory(gpu::GPUModuleOp module) {
+  WalkResult result = module.walk([](Operation *op) {
+    bool isShared = isa<gpu::DynamicSharedMemoryOp>(op);
+    if (isa<memref::AllocOp, memref::AllocaOp>(op))
+      isShared = isSharedSpace(
+          cast<MemRefType>(op->getResult(0).getType()).getMemorySpace());
+    if (!isShared)
+      return WalkResult::advance();
+    op->emitError("'") << op->getName().getStringRef()
+                       << "' does not make usable shared memory; declare a "
+                          "global in address space 3";
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
 /// The bare pointer of a memref has no sizes: they must be in the type.
 static LogicalResult checkArguments(gpu::GPUModuleOp module) {
   for (auto func : module.getOps<gpu::GPUFuncOp>())
@@ -223,7 +250,7 @@ private:
 } // namespace
 
 LogicalResult sparseditto::lowerGpuModule(gpu::GPUModuleOp module) {
-  if (failed(checkArguments(module)))
+  if (failed(checkArguments(module)) || failed(checkSharedMemory(module)))
     return failure();
   ArgumentAttributes attributes(module);
   if (failed(simplify(module)))

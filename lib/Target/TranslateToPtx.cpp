@@ -184,6 +184,9 @@ llvm::Expected<std::string> sparseditto::translateToPtx(ModuleOp module,
         "PTX version " + std::to_string(ptxVersion) + " is outside " +
         std::to_string(chip.minPtx) + ".." + std::to_string(chip.maxPtx) +
         ", what " + chip.name + " takes");
+  if (!isPtxVersion(ptxVersion))
+    return llvm::createStringError("there is no PTX version " +
+                                   std::to_string(ptxVersion));
   MLIRContext *context = module.getContext();
   loadKernelDialects(context);
   // A clone: the last step turns operations that the emulator knows into inline
