@@ -125,6 +125,7 @@ sparseditto::compileLayer(const Matrix &weight, const PatternReport &report,
         std::string stem = "kernels/" + manifest.symbol + "." + row.chip;
         manifest.ptxFile = stem + ".ptx";
         manifest.cubinFile = kernel->cubin.empty() ? "" : stem + ".cubin";
+        manifest.mlirFile = "kernels/" + manifest.symbol + ".mlir";
         bool isKnown = llvm::any_of(layer.kernels, [&](const auto &known) {
           return known.symbol == manifest.symbol && known.chip == manifest.chip;
         });
