@@ -65,11 +65,7 @@ sparseditto::compileLayer(const Matrix &weight, const PatternReport &report,
       candidate.proposal = proposal;
       candidate.n = n;
       KernelResources resources;
-      if (!options.family.empty() &&
-          proposal.strategy.family != options.family) {
-        candidate.status = CandidateStatus::Illegal;
-        candidate.message = "family not asked for";
-      } else if (const PackedWeight *copy = packFor(proposal.strategy)) {
+      if (const PackedWeight *copy = packFor(proposal.strategy)) {
         Problem tuned = problem;
         tuned.tuneN = n;
         auto kernel = cache.get(*findFamily(proposal.strategy.family), tuned,
