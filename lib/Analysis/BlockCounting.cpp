@@ -142,9 +142,9 @@ SD_AVX2 void countBlocksAVX2(const Panel &panel, bool lastPanel,
 
 } // namespace
 
-CountBlocksFn sparseditto::detail::blockCounter(bool portable) {
+CountBlocksFn sparseditto::detail::blockCounter() {
 #ifdef SD_HAS_AVX2_BUILD
-  if (useAVX2(portable))
+  if (useAVX2())
     return countBlocksAVX2;
 #endif
   return countBlocksPlain;

@@ -171,9 +171,9 @@ SD_AVX2 void scanAVX2(const uint8_t *src, int64_t count, uint64_t *words,
 }
 #endif
 
-template <BlockFn Block, unsigned Bytes> ScanFn pick(bool portable) {
+template <BlockFn Block, unsigned Bytes> ScanFn pick() {
 #ifdef SD_HAS_AVX2_BUILD
-  if (useAVX2(portable))
+  if (useAVX2())
     return scanAVX2<Block, Bytes>;
 #endif
   return scanPlain<Block, Bytes>;
@@ -181,38 +181,38 @@ template <BlockFn Block, unsigned Bytes> ScanFn pick(bool portable) {
 
 } // namespace
 
-ScanFn sparseditto::detail::scannerFor(ElementType type, bool portable) {
+ScanFn sparseditto::detail::scannerFor(ElementType type) {
   switch (type) {
   case ElementType::F64:
-    return pick<scanFloats<f64>, 8>(portable);
+    return pick<scanFloats<f64>, 8>();
   case ElementType::F32:
-    return pick<scanFloats<f32>, 4>(portable);
+    return pick<scanFloats<f32>, 4>();
   case ElementType::F16:
-    return pick<scanFloats<f16>, 2>(portable);
+    return pick<scanFloats<f16>, 2>();
   case ElementType::BF16:
-    return pick<scanFloats<bf16>, 2>(portable);
+    return pick<scanFloats<bf16>, 2>();
   case ElementType::F8E4M3:
-    return pick<scanFloats<e4m3>, 1>(portable);
+    return pick<scanFloats<e4m3>, 1>();
   case ElementType::F8E5M2:
-    return pick<scanFloats<e5m2>, 1>(portable);
+    return pick<scanFloats<e5m2>, 1>();
   case ElementType::I64:
-    return pick<scanIntegers<int64_t>, 8>(portable);
+    return pick<scanIntegers<int64_t>, 8>();
   case ElementType::I32:
-    return pick<scanIntegers<int32_t>, 4>(portable);
+    return pick<scanIntegers<int32_t>, 4>();
   case ElementType::I16:
-    return pick<scanIntegers<int16_t>, 2>(portable);
+    return pick<scanIntegers<int16_t>, 2>();
   case ElementType::I8:
-    return pick<scanIntegers<int8_t>, 1>(portable);
+    return pick<scanIntegers<int8_t>, 1>();
   case ElementType::U64:
-    return pick<scanIntegers<uint64_t>, 8>(portable);
+    return pick<scanIntegers<uint64_t>, 8>();
   case ElementType::U32:
-    return pick<scanIntegers<uint32_t>, 4>(portable);
+    return pick<scanIntegers<uint32_t>, 4>();
   case ElementType::U16:
-    return pick<scanIntegers<uint16_t>, 2>(portable);
+    return pick<scanIntegers<uint16_t>, 2>();
   case ElementType::U8:
-    return pick<scanIntegers<uint8_t>, 1>(portable);
+    return pick<scanIntegers<uint8_t>, 1>();
   case ElementType::Bool:
-    return pick<scanBooleans, 1>(portable);
+    return pick<scanBooleans, 1>();
   }
   llvm_unreachable("unknown element type");
 }

@@ -57,14 +57,9 @@ llvm::Expected<PtxasVersion> sparseditto::ptxasVersion(llvm::StringRef path) {
         "MAJOR.MINOR\", got exit code " + std::to_string(result->exitCode) +
         " and \"" +
         llvm::StringRef(result->output).trim().take_front(200).str() + "\"");
-  // CUDA 11.n reads PTX 7.n, 12.n reads 8.n, and so on; but 12.6 brought no new
-  // PTX and the rest of 12 is one behind.
-  if (version.major >= 11) {
-    unsigned minor = std::min(version.minor, 9u);
-    if (version.major == 12 && minor >= 6)
-      --minor;
-    version.maxPtx = (version.major - 4) * 10 + minor;
-  }
+  // CUDA 11.n reads PTX 7.n, 12.n reads 8.n, and so on.
+  if (version.major >= 11)
+    version.maxPtx = (version.major - 4) * 10 + std::min(version.minor, 9u);
   return version;
 }
 

@@ -20,7 +20,6 @@
 namespace sparseditto::tool {
 
 int analyzeMain(llvm::ArrayRef<const char *> args);
-int compileMain(llvm::ArrayRef<const char *> args);
 
 } // namespace sparseditto::tool
 

@@ -1,0 +1,89 @@
+//===- BlockRunner.h - Fibres of one block ----------------------*- C++ -*-===//
+//
+// Part of the SparseDitto project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Runs the threads of a block as fibres until all have left, one block after
+// another. One runner a host thread.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SPARSEDITTO_LIB_EMULATOR_BLOCKRUNNER_H
+#define SPARSEDITTO_LIB_EMULATOR_BLOCKRUNNER_H
+
+#include "Context.h"
+#include "FiberStacks.h"
+
+namespace sparseditto::emulator {
+
+class BlockRunner {
+public:
+  explicit BlockRunner(const LaunchState &launch);
+
+  /// Maps stacks and shared memory. Call before the first block.
+  llvm::Error prepare();
+  /// Runs one block. False: see takeFault().
+  bool run(std::array<unsigned, 3> block);
+  llvm::Error takeFault();
+
+  LaunchReport counts;
+
+  // For the run-time functions, called on a fibre.
+  /// Gives up the fibre until the scheduler resumes it.
+  void suspend(ThreadContext &thread);
+  /// Records the fault and leaves the block; never returns.
+  [[noreturn]] void raise(const ThreadContext &thread, FaultKind kind,
+                          unsigned site, std::string message);
+  [[noreturn]] void exitThread(ThreadContext &thread);
+  WarpState &warpOf(const ThreadContext &thread) {
+    return Warps[thread.warpId];
+  }
+  void makeReady(ThreadContext &thread);
+  /// A fibre did something that another may wait for.
+  void noteProgress() { Progress = true; }
+  /// Stops the block when the launch's time is over.
+  void checkDeadline(ThreadContext &thread, unsigned site);
+
+  const LaunchState &launch() const { return Launch; }
+  const Site &site(unsigned index) const { return (*Launch.sites)[index]; }
+  SharedMemory &shared() { return Shared; }
+  BarrierState &barrier(unsigned id) { return Barriers[id]; }
+  unsigned liveThreads() const { return Live; }
+  unsigned numThreads() const { return Threads.size(); }
+
+  /// From the signal handler: turns a trap into a fault and leaves the block.
+  /// Does not return if the running fibre caused it.
+  static void handleSignal(int signal, uint64_t address);
+
+private:
+  const LaunchState &Launch;
+  SharedMemory Shared;
+  FiberStacks Stacks;
+  std::vector<ThreadContext> Threads;
+  std::vector<WarpState> Warps;
+  std::array<BarrierState, 16> Barriers;
+  std::vector<SiteCache> Cache;
+  void *Scheduler = nullptr; ///< Continuation of schedule().
+  ThreadContext *Running = nullptr;
+  unsigned Live = 0;
+  bool Progress = false;
+  bool Failed = false;
+  std::unique_ptr<EmulatorFault> Fault;
+  sigjmp_buf SignalExit;
+
+  void resetBlock(std::array<unsigned, 3> block);
+  void schedule();
+  bool runWarp(WarpState &warp);
+  void resume(ThreadContext &thread);
+  void record(const ThreadContext &thread, FaultKind kind, unsigned site,
+              std::string message);
+  void reportDeadlock();
+  std::string whereabouts(const std::vector<const ThreadContext *> &threads);
+};
+
+} // namespace sparseditto::emulator
+
+#endif // SPARSEDITTO_LIB_EMULATOR_BLOCKRUNNER_H

@@ -1,0 +1,561 @@
+//===- InstrumentCalls.cpp - GPU intrinsics as calls ----------------------===//
+//
+// Part of the SparseDitto project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Intrinsics are told apart by name: LLVM has thousands of them, and the name
+// is regular where the enumerators are not.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Instrumenter.h"
+#include "Runtime.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSwitch.h"
+#include <cstddef>
+
+using namespace sparseditto;
+using namespace sparseditto::emulator;
+using llvm::StringRef;
+using llvm::Value;
+
+llvm::Error Instrumenter::rewriteCall(llvm::CallInst &call) {
+  if (call.isInlineAsm())
+    return rewriteInlineAsm(call);
+  llvm::Function *callee = call.getCalledFunction();
+  if (!callee)
+    return unsupported(call, "indirect call");
+  StringRef name = callee->getName();
+  if (!callee->isIntrinsic()) {
+    for (const RuntimeSymbol &symbol : runtimeSymbols())
+      if (name == symbol.name && !name.starts_with("sd_emu_"))
+        return llvm::Error::success();
+    if (name == "__assertfail" || name == "abort") {
+      llvm::IRBuilder<> b(&call);
+      emitCall(b, "sd_emu_trap", b.getVoidTy(),
+               {Context, b.getInt32(addSite(call, name))});
+      replace(call, nullptr);
+      return llvm::Error::success();
+    }
+    return unsupported(call, "call of external function '" + name + "'");
+  }
+  if (name.consume_front("llvm.nvvm."))
+    return rewriteNvvm(call, name);
+  if (auto *memory = llvm::dyn_cast<llvm::MemIntrinsic>(&call)) {
+    checkRange(call, memory->getRawDest(), memory->getLength(),
+               AccessKind::Store);
+    if (auto *transfer = llvm::dyn_cast<llvm::MemTransferInst>(memory))
+      checkRange(call, transfer->getRawSource(), memory->getLength(),
+                 AccessKind::Load);
+    return llvm::Error::success();
+  }
+  switch (call.getIntrinsicID()) {
+  case llvm::Intrinsic::trap:
+  case llvm::Intrinsic::debugtrap:
+  case llvm::Intrinsic::ubsantrap: {
+    llvm::IRBuilder<> b(&call);
+    emitCall(b, "sd_emu_trap", b.getVoidTy(),
+             {Context, b.getInt32(addSite(call, name))});
+    replace(call, nullptr);
+    return llvm::Error::success();
+  }
+  case llvm::Intrinsic::masked_load:
+  case llvm::Intrinsic::masked_store:
+  case llvm::Intrinsic::masked_gather:
+  case llvm::Intrinsic::masked_scatter:
+    return unsupported(call, "masked vector access '" + name + "'");
+  default:
+    break;
+  }
+  if (llvm::Intrinsic::isTargetIntrinsic(call.getIntrinsicID()))
+    return unsupported(call, "intrinsic '" + name + "'");
+  // Its memory, if any, would go unchecked.
+  bool harmless =
+      llvm::cast<llvm::IntrinsicInst>(call).isAssumeLikeIntrinsic() ||
+      call.doesNotAccessMemory();
+  for (Value *arg : call.args())
+    if (arg->getType()->isPtrOrPtrVectorTy() && !harmless)
+      return unsupported(call, "intrinsic '" + name + "'");
+  return llvm::Error::success();
+}
+
+llvm::Error Instrumenter::rewriteNvvm(llvm::CallInst &call, StringRef name) {
+  llvm::IRBuilder<> b(&call);
+  if (StringRef reg = name; reg.consume_front("read.ptx.sreg.")) {
+    if (Value *value = specialRegister(b, reg)) {
+      replace(call, value);
+      return llvm::Error::success();
+    }
+    return unsupported(call, "special register '" + reg + "'");
+  }
+  // One address space and one kind of order on the host: nothing is left of
+  // these. Register budgets and dependent launches do not change results.
+  if (name.starts_with("membar.") || name.starts_with("fence.") ||
+      name.starts_with("prefetch") || name.starts_with("griddepcontrol.") ||
+      name.starts_with("setmaxnreg.") || name == "nanosleep") {
+    replace(call, nullptr);
+    return llvm::Error::success();
+  }
+  if (name == "exit") {
+    emitCall(b, "sd_emu_exit", b.getVoidTy(), {Context});
+    replace(call, nullptr);
+    return llvm::Error::success();
+  }
+  if (rewriteBarrier(call, name) || rewriteCopy(call, name) ||
+      rewriteMatrixOp(call, name) || rewriteWarpOp(call, name))
+    return llvm::Error::success();
+  if (Value *value = emitMath(call, b, name)) {
+    replace(call, value);
+    return llvm::Error::success();
+  }
+  return unsupported(call, "instruction 'llvm.nvvm." + name + "'");
+}
+
+Value *Instrumenter::specialRegister(llvm::IRBuilder<> &b, StringRef name) {
+  llvm::Type *i32 = b.getInt32Ty();
+  auto word = [&](size_t offset) { return loadContext(offset, i32); };
+  auto [base, axis] = name.rsplit('.');
+  unsigned index = axis == "x" ? 0 : axis == "y" ? 1 : axis == "z" ? 2 : 3;
+  if (index < 3) {
+    size_t step = index * sizeof(uint32_t);
+    if (base == "tid")
+      return word(offsetof(ThreadContext, tid) + step);
+    if (base == "ntid")
+      return word(offsetof(ThreadContext, ntid) + step);
+    // A grid without clusters is one of clusters of one block.
+    if (base == "ctaid" || base == "clusterid")
+      return word(offsetof(ThreadContext, ctaid) + step);
+    if (base == "nctaid" || base == "nclusterid")
+      return word(offsetof(ThreadContext, nctaid) + step);
+    if (base == "cluster.ctaid")
+      return b.getInt32(0);
+    if (base == "cluster.nctaid")
+      return b.getInt32(1);
+  }
+  if (name == "cluster.ctarank")
+    return b.getInt32(0);
+  if (name == "cluster.nctarank")
+    return b.getInt32(1);
+  if (name == "laneid")
+    return word(offsetof(ThreadContext, laneId));
+  if (name == "warpid")
+    return word(offsetof(ThreadContext, warpId));
+  if (name == "nwarpid")
+    return word(offsetof(ThreadContext, warpCount));
+  if (name == "warpsize")
+    return b.getInt32(32);
+  if (name == "dynamic_smem_size")
+    return word(offsetof(ThreadContext, dynamicSharedBytes));
+  if (StringRef relation = name; relation.consume_front("lanemask.")) {
+    Value *bit =
+        b.CreateShl(b.getInt32(1), word(offsetof(ThreadContext, laneId)));
+    Value *below = b.CreateSub(bit, b.getInt32(1));
+    if (relation == "eq")
+      return bit;
+    if (relation == "lt")
+      return below;
+    if (relation == "le")
+      return b.CreateOr(below, bit);
+    if (relation == "ge")
+      return b.CreateNot(below);
+    if (relation == "gt")
+      return b.CreateNot(b.CreateOr(below, bit));
+  }
+  return nullptr;
+}
+
+//===----------------------------------------------------------------------===//
+// Barriers and copies
+//===----------------------------------------------------------------------===//
+
+bool Instrumenter::rewriteBarrier(llvm::CallInst &call, StringRef name) {
+  StringRef full = name;
+  if (!name.consume_front("barrier.cta."))
+    return false;
+  BarrierMode mode = BarrierMode::Sync;
+  if (name.consume_front("arrive"))
+    mode = BarrierMode::Arrive;
+  else if (name.consume_front("red.popc"))
+    mode = BarrierMode::ReducePopc;
+  else if (name.consume_front("red.and"))
+    mode = BarrierMode::ReduceAnd;
+  else if (name.consume_front("red.or"))
+    mode = BarrierMode::ReduceOr;
+  else if (!name.consume_front("sync"))
+    return false;
+  bool aligned = name.consume_front(".aligned");
+  bool counted = name == ".count";
+  if (!counted && name != ".all")
+    return false;
+  llvm::IRBuilder<> b(&call);
+  bool reduces = mode != BarrierMode::Sync && mode != BarrierMode::Arrive;
+  Value *predicate = reduces ? b.CreateZExt(call.getArgOperand(counted ? 2 : 1),
+                                            b.getInt32Ty())
+                             : b.getInt32(0);
+  Value *result =
+      emitCall(b, "sd_emu_barrier", b.getInt32Ty(),
+               {Context, b.getInt32(addSite(call, full)), call.getArgOperand(0),
+                counted ? call.getArgOperand(1) : b.getInt32(0),
+                b.getInt32(static_cast<unsigned>(mode)), b.getInt32(aligned),
+                predicate});
+  if (call.getType()->isIntegerTy(1))
+    result = b.CreateTrunc(result, b.getInt1Ty());
+  replace(call, result);
+  return true;
+}
+
+bool Instrumenter::rewriteCopy(llvm::CallInst &call, StringRef name) {
+  StringRef full = name;
+  if (!name.consume_front("cp.async."))
+    return false;
+  llvm::IRBuilder<> b(&call);
+  if (name == "commit.group") {
+    emitCall(b, "sd_emu_copy_commit", b.getVoidTy(), {Context});
+  } else if (name == "wait.group") {
+    emitCall(b, "sd_emu_copy_wait", b.getVoidTy(),
+             {Context, call.getArgOperand(0)});
+  } else if (name == "wait.all") {
+    emitCall(b, "sd_emu_copy_wait_all", b.getVoidTy(), {Context});
+  } else if (name.consume_front("ca.shared.global.") ||
+             name.consume_front("cg.shared.global.")) {
+    name.consume_back(".s");
+    unsigned size;
+    if (name.getAsInteger(10, size))
+      return false;
+    Value *sourceSize =
+        call.arg_size() > 2 ? call.getArgOperand(2) : b.getInt32(size);
+    emitCall(b, "sd_emu_copy", b.getVoidTy(),
+             {Context, b.getInt32(addSite(call, full)),
+              addressOf(b, call.getArgOperand(0)),
+              addressOf(b, call.getArgOperand(1)), b.getInt32(size),
+              sourceSize});
+  } else {
+    return false;
+  }
+  replace(call, nullptr);
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Warp operations
+//===----------------------------------------------------------------------===//
+
+/// A value as the low bits of an argument word.
+static Value *toWord(llvm::IRBuilder<> &b, Value *value) {
+  llvm::Type *type = value->getType();
+  if (type->isPointerTy())
+    return b.CreatePtrToInt(value, b.getInt64Ty());
+  if (!type->isIntegerTy())
+    value = b.CreateBitCast(value, b.getIntNTy(type->getPrimitiveSizeInBits()));
+  return b.CreateZExtOrTrunc(value, b.getInt64Ty());
+}
+
+static Value *fromWord(llvm::IRBuilder<> &b, Value *word, llvm::Type *type) {
+  if (type->isIntegerTy())
+    return b.CreateZExtOrTrunc(word, type);
+  Value *bits =
+      b.CreateTrunc(word, b.getIntNTy(type->getPrimitiveSizeInBits()));
+  return b.CreateBitCast(bits, type);
+}
+
+Value *Instrumenter::emitWarpOp(llvm::IRBuilder<> &b, unsigned site,
+                                Value *mask, llvm::ArrayRef<Value *> args,
+                                llvm::Type *result) {
+  llvm::Type *i64 = b.getInt64Ty();
+  for (auto [i, arg] : llvm::enumerate(args))
+    b.CreateStore(toWord(b, arg), b.CreateConstGEP1_32(i64, ArgSlots, i));
+  emitCall(b, "sd_emu_warp", b.getVoidTy(),
+           {Context, b.getInt32(site), mask, ArgSlots, ResultSlots});
+  auto load = [&](unsigned i, llvm::Type *type) {
+    Value *slot = b.CreateConstGEP1_32(i64, ResultSlots, i);
+    return fromWord(b, b.CreateLoad(i64, slot), type);
+  };
+  if (result->isVoidTy())
+    return nullptr;
+  auto *fields = llvm::dyn_cast<llvm::StructType>(result);
+  if (!fields)
+    return load(0, result);
+  Value *aggregate = llvm::PoisonValue::get(result);
+  for (unsigned i = 0; i < fields->getNumElements(); ++i)
+    aggregate =
+        b.CreateInsertValue(aggregate, load(i, fields->getElementType(i)), i);
+  return aggregate;
+}
+
+bool Instrumenter::rewriteWarpOp(llvm::CallInst &call, StringRef name) {
+  StringRef full = name;
+  std::optional<WarpOp> op;
+  unsigned maskArg = 0, count = 0;
+  bool aligned = false, transpose = false;
+  if (name.consume_front("shfl.sync.")) {
+    op = llvm::StringSwitch<std::optional<WarpOp>>(name.split('.').first)
+             .Case("idx", WarpOp::ShuffleIdx)
+             .Case("up", WarpOp::ShuffleUp)
+             .Case("down", WarpOp::ShuffleDown)
+             .Case("bfly", WarpOp::ShuffleBfly)
+             .Default(std::nullopt);
+  } else if (name.consume_front("vote.")) {
+    op = llvm::StringSwitch<std::optional<WarpOp>>(name)
+             .Case("all.sync", WarpOp::VoteAll)
+             .Case("any.sync", WarpOp::VoteAny)
+             .Case("uni.sync", WarpOp::VoteUni)
+             .Case("ballot.sync", WarpOp::VoteBallot)
+             .Default(std::nullopt);
+  } else if (name.consume_front("redux.sync.")) {
+    maskArg = 1;
+    op = llvm::StringSwitch<std::optional<WarpOp>>(name)
+             .Case("add", WarpOp::ReduceAdd)
+             .Case("and", WarpOp::ReduceAnd)
+             .Case("or", WarpOp::ReduceOr)
+             .Case("xor", WarpOp::ReduceXor)
+             .Case("min", WarpOp::ReduceMin)
+             .Case("max", WarpOp::ReduceMax)
+             .Case("umin", WarpOp::ReduceUMin)
+             .Case("umax", WarpOp::ReduceUMax)
+             .Default(std::nullopt);
+  } else if (name == "match.any.sync.i32") {
+    op = WarpOp::MatchAny;
+  } else if (name == "bar.warp.sync") {
+    op = WarpOp::Sync;
+  } else if (name == "elect.sync") {
+    op = WarpOp::Elect;
+  } else if (name.consume_front("ldmatrix.sync.aligned.m8n8.x") ||
+             name.consume_front("stmatrix.sync.aligned.m8n8.x")) {
+    op = full.starts_with("ld") ? WarpOp::LoadMatrix : WarpOp::StoreMatrix;
+    aligned = true;
+    if (name.consumeInteger(10, count))
+      return false;
+    transpose = name.consume_front(".trans");
+    if (!name.starts_with(".b16"))
+      return false;
+  }
+  if (!op)
+    return false;
+  unsigned site = addSite(call, full);
+  Result.sites[site].warpOp = *op;
+  Result.sites[site].aligned = aligned;
+  Result.sites[site].count = count;
+  Result.sites[site].transpose = transpose;
+  llvm::IRBuilder<> b(&call);
+  Value *mask = b.getInt32(~0u);
+  llvm::SmallVector<Value *> args;
+  for (unsigned i = 0; i < call.arg_size(); ++i) {
+    if (!aligned && i == maskArg)
+      mask = call.getArgOperand(i);
+    else
+      args.push_back(call.getArgOperand(i));
+  }
+  replace(call, emitWarpOp(b, site, mask, args, call.getType()));
+  return true;
+}
+
+static std::optional<MatrixElement> parseElement(StringRef name) {
+  return llvm::StringSwitch<std::optional<MatrixElement>>(name)
+      .Case("bf16", MatrixElement::BF16)
+      .Case("tf32", MatrixElement::TF32)
+      .Case("s8", MatrixElement::S8)
+      .Case("u8", MatrixElement::U8)
+      .Case("e4m3", MatrixElement::E4M3)
+      .Case("e5m2", MatrixElement::E5M2)
+      .Default(std::nullopt);
+}
+
+/// "m16n8k16.row.col.f32.f32" and so on: the types are those of D and C for
+/// f16, of A (and B) alone for bf16, tf32 and bytes, and D, A, B, C for fp8.
+static std::optional<MatrixOp> parseMatrixOp(StringRef name) {
+  MatrixOp op;
+  if (!name.consume_front("mma."))
+    return std::nullopt;
+  op.sparse = name.consume_front("sp.");
+  op.ordered = op.sparse && name.consume_front("ordered.metadata.");
+  if (!name.consume_front("m16n8k") || name.consumeInteger(10, op.k) ||
+      !name.consume_front(".row.col."))
+    return std::nullopt;
+  op.saturate = name.consume_front("satfinite.");
+  llvm::SmallVector<StringRef, 4> types;
+  name.split(types, '.');
+  std::optional<MatrixElement> first = parseElement(types[0]);
+  if (types.size() == 4 && types[0] == "f32" && types[3] == "f32") {
+    std::optional<MatrixElement> a = parseElement(types[1]),
+                                 b = parseElement(types[2]);
+    if (!a || !b)
+      return std::nullopt;
+    op.a = *a;
+    op.b = *b;
+  } else if (first && types.size() <= 2) {
+    std::optional<MatrixElement> second = parseElement(types.back());
+    if (!second)
+      return std::nullopt;
+    op.a = *first;
+    op.b = *second;
+    if (op.a == MatrixElement::S8 || op.a == MatrixElement::U8)
+      op.accumulator = Accumulator::S32;
+  } else if (types.size() == 2 && types[0] == types[1] &&
+             (types[0] == "f32" || types[0] == "f16")) {
+    op.accumulator = types[0] == "f16" ? Accumulator::F16 : Accumulator::F32;
+  } else {
+    return std::nullopt;
+  }
+  unsigned e = op.elementsPerRegister();
+  // The stored A is 4*e or 8*e wide. The metadata of bytes is not modelled.
+  if ((op.storedK() != 4 * e && op.storedK() != 8 * e) || op.k > 64 ||
+      (op.sparse && e == 4))
+    return std::nullopt;
+  return op;
+}
+
+bool Instrumenter::rewriteMatrixOp(llvm::CallInst &call, StringRef name) {
+  std::optional<MatrixOp> op = parseMatrixOp(name);
+  if (!op)
+    return false;
+  unsigned operands = op->aRegisters() + op->bRegisters() + op->cRegisters();
+  llvm::SmallVector<Value *> args(call.args());
+  if (op->sparse) {
+    auto *selector = llvm::dyn_cast<llvm::ConstantInt>(args.back());
+    if (!selector)
+      return false;
+    op->selector = selector->getZExtValue();
+    args.pop_back();
+    ++operands;
+  }
+  if (args.size() != operands)
+    return false;
+  unsigned site = addSite(call, name);
+  Result.sites[site].warpOp = WarpOp::Matrix;
+  Result.sites[site].aligned = true;
+  Result.sites[site].matrix = *op;
+  llvm::IRBuilder<> b(&call);
+  replace(call, emitWarpOp(b, site, b.getInt32(~0u), args, call.getType()));
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Arithmetic
+//===----------------------------------------------------------------------===//
+
+/// Subnormals become zeros of the same sign.
+static Value *flush(llvm::IRBuilder<> &b, Value *x) {
+  llvm::Type *type = x->getType();
+  llvm::Type *scalar = type->getScalarType();
+  if (!scalar->isFloatTy())
+    return x;
+  Value *zero = llvm::ConstantFP::get(type, 0.0);
+  Value *least = llvm::ConstantFP::get(
+      type, llvm::APFloat::getSmallestNormalized(llvm::APFloat::IEEEsingle()));
+  Value *magnitude = b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x);
+  Value *signedZero =
+      b.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, zero, x);
+  return b.CreateSelect(b.CreateFCmpOLT(magnitude, least), signedZero, x);
+}
+
+/// cvt.rna.tf32: 10 bits of mantissa, ties away from zero.
+static Value *roundToTF32(llvm::IRBuilder<> &b, Value *x) {
+  Value *bits = b.CreateBitCast(x, b.getInt32Ty());
+  Value *rounded = b.CreateAnd(b.CreateAdd(bits, b.getInt32(0x1000)),
+                               b.getInt32(0xffffe000));
+  Value *exponent = b.CreateAnd(bits, b.getInt32(0x7f800000));
+  Value *special = b.CreateICmpEQ(exponent, b.getInt32(0x7f800000));
+  return b.CreateSelect(special, bits, rounded);
+}
+
+Value *Instrumenter::emitMath(llvm::CallInst &call, llvm::IRBuilder<> &b,
+                              StringRef name) {
+  using namespace llvm;
+  auto arg = [&](unsigned i) { return call.getArgOperand(i); };
+  Type *type = call.getType();
+  if (name == "prmt")
+    return emitCall(b, "sd_emu_prmt", b.getInt32Ty(), {arg(0), arg(1), arg(2)});
+  if (name == "f2tf32.rna")
+    return roundToTF32(b, arg(0));
+  bool relu = name.consume_back(".relu");
+  auto clamp = [&](Value *v) -> Value * {
+    if (!relu)
+      return v;
+    return b.CreateMaxNum(v, ConstantFP::get(v->getType(), 0.0));
+  };
+  if (name == "f2bf16.rn" || name == "f2f16.rn")
+    return clamp(b.CreateFPTrunc(arg(0), type));
+  if (name == "ff2bf16x2.rn" || name == "ff2f16x2.rn") {
+    // The first operand becomes the upper half.
+    Type *element = type->getScalarType();
+    Value *pair = b.CreateInsertElement(
+        PoisonValue::get(type), b.CreateFPTrunc(arg(1), element), uint64_t(0));
+    return clamp(b.CreateInsertElement(pair, b.CreateFPTrunc(arg(0), element),
+                                       uint64_t(1)));
+  }
+  if (!type->isFPOrFPVectorTy())
+    return nullptr;
+  // "ex2.approx.ftz.f32" -> "ex2" with flushing: roundings other than to
+  // nearest are not modelled, approximations are exact.
+  SmallVector<StringRef, 6> parts;
+  name.split(parts, '.');
+  bool ftz = false, propagateNaN = false;
+  for (StringRef part : llvm::drop_begin(parts)) {
+    if (part == "ftz")
+      ftz = true;
+    else if (part == "nan")
+      propagateNaN = true;
+    else if (part != "approx" && part != "rn" && part != "full" &&
+             part != "f" && part != "d" && part != "f32" && part != "f16" &&
+             part != "f16x2" && part != "bf16" && part != "bf16x2" &&
+             part != "v2f16" && part != "bf16" && part != "v2bf16")
+      return nullptr;
+  }
+  SmallVector<Value *, 3> x;
+  for (Value *operand : call.args())
+    if (operand->getType() != type)
+      return nullptr;
+    else
+      x.push_back(ftz ? flush(b, operand) : operand);
+  Value *one = ConstantFP::get(type, 1.0);
+  auto unary = [&](Intrinsic::ID id) {
+    return b.CreateUnaryIntrinsic(id, x[0]);
+  };
+  StringRef base = parts[0];
+  Value *result = nullptr;
+  if (x.size() == 1) {
+    if (base == "ex2")
+      result = unary(Intrinsic::exp2);
+    else if (base == "lg2")
+      result = unary(Intrinsic::log2);
+    else if (base == "sin")
+      result = unary(Intrinsic::sin);
+    else if (base == "cos")
+      result = unary(Intrinsic::cos);
+    else if (base == "tanh")
+      result = unary(Intrinsic::tanh);
+    else if (base == "sqrt")
+      result = unary(Intrinsic::sqrt);
+    else if (base == "fabs")
+      result = unary(Intrinsic::fabs);
+    else if (base == "rcp")
+      result = b.CreateFDiv(one, x[0]);
+    else if (base == "rsqrt")
+      result = b.CreateFDiv(one, unary(Intrinsic::sqrt));
+    else if (base == "saturate")
+      result =
+          b.CreateMinNum(b.CreateMaxNum(x[0], ConstantFP::get(type, 0.0)), one);
+  } else if (x.size() == 2) {
+    if (base == "add")
+      result = b.CreateFAdd(x[0], x[1]);
+    else if (base == "mul")
+      result = b.CreateFMul(x[0], x[1]);
+    else if (base == "div")
+      result = b.CreateFDiv(x[0], x[1]);
+    else if (base == "fmin")
+      result = propagateNaN ? b.CreateMinimum(x[0], x[1])
+                            : b.CreateMinNum(x[0], x[1]);
+    else if (base == "fmax")
+      result = propagateNaN ? b.CreateMaximum(x[0], x[1])
+                            : b.CreateMaxNum(x[0], x[1]);
+  } else if (x.size() == 3 && base == "fma") {
+    result = b.CreateIntrinsic(Intrinsic::fma, {type}, x);
+  }
+  if (!result)
+    return nullptr;
+  return clamp(ftz ? flush(b, result) : result);
+}
