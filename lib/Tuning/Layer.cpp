@@ -58,7 +58,8 @@ sparseditto::compileLayer(const Matrix &weight, const PatternReport &report,
     return &it->second;
   };
 
-  std::map<std::string, bool> usedFormats;
+  // Copies that a plan uses, in the order they are shipped.
+  std::vector<std::string> shipped;
   for (const Chip *chip : options.chips) {
     auto evaluate = [&](const Proposal &proposal, int64_t n) {
       Candidate candidate;
@@ -111,7 +112,10 @@ sparseditto::compileLayer(const Matrix &weight, const PatternReport &report,
       entry.floorMicroseconds = choice.floorMicroseconds;
       if (!choice.useLibrary) {
         const PackedWeight &copy = *packFor(choice.strategy);
-        usedFormats[packingKey(choice.strategy)] = true;
+        const std::string key = packingKey(choice.strategy);
+        size_t index = size_t(llvm::find(shipped, key) - shipped.begin());
+        if (index == shipped.size())
+          shipped.push_back(key);
         Problem tuned = problem;
         tuned.tuneN = choice.tuneN;
         auto kernel = cache.get(*findFamily(choice.strategy.family), tuned,
@@ -122,6 +126,7 @@ sparseditto::compileLayer(const Matrix &weight, const PatternReport &report,
         KernelManifest manifest = kernel->manifest;
         manifest.problem = tuned;
         manifest.weightBytes = copy.numBytes();
+        manifest.packedIndex = int(index);
         std::string stem = "kernels/" + manifest.symbol + "." + row.chip;
         manifest.ptxFile = stem + ".ptx";
         manifest.cubinFile = kernel->cubin.empty() ? "" : stem + ".cubin";
@@ -138,9 +143,8 @@ sparseditto::compileLayer(const Matrix &weight, const PatternReport &report,
       result.rows.push_back(std::move(row));
     }
   }
-  // Copies packed for candidates that did not win are not shipped.
-  for (auto &[key, copy] : packed)
-    if (usedFormats.count(key))
-      layer.packed.push_back(std::move(copy));
+  // Copies packed for candidates that did not win are left behind.
+  for (const std::string &key : shipped)
+    layer.packed.push_back(std::move(packed.find(key)->second));
   return result;
 }

@@ -60,6 +60,9 @@ static FamilyDeclaration makeDeclaration() {
   return d;
 }
 
+/// Which banks matter: see csr-quad's description.
+static int64_t bestBankOrder(int64_t tileN) { return tileN <= 2 ? 32 : 8; }
+
 namespace {
 class CsrFamily : public KernelFamily {
 public:
