@@ -49,11 +49,12 @@ struct BlockSums {
 /// What one worker has counted.
 class Worker {
 public:
-  Worker(const Matrix &matrix, NonZeroMask &mask, std::vector<int32_t> &rowNnz)
+  Worker(const Matrix &matrix, NonZeroMask &mask, std::vector<int32_t> &rowNnz,
+         bool portable)
       : matrix(matrix), mask(mask), rowNnz(rowNnz), colNnz(matrix.cols),
-        scan(scannerFor(matrix.type)), countTiles(tileCounter()),
-        countBlocks(blockCounter()), panel(std::make_unique<Panel>()),
-        blockRows(blockRowsPerBand) {}
+        scan(scannerFor(matrix.type, portable)),
+        countTiles(tileCounter(portable)), countBlocks(blockCounter(portable)),
+        panel(std::make_unique<Panel>()), blockRows(blockRowsPerBand) {}
 
   void band(int64_t firstRow);
   void merge(const Worker &other);
@@ -257,7 +258,7 @@ sparseditto::analyze(const Matrix &matrix, const AnalyzeOptions &options) {
   std::vector<Worker> workers;
   workers.reserve(threads);
   for (unsigned i = 0; i < threads; ++i)
-    workers.emplace_back(matrix, *mask, report.rowNnz);
+    workers.emplace_back(matrix, *mask, report.rowNnz, options.portable);
   std::atomic<int64_t> next = 0;
   auto work = [&](Worker &worker) {
     for (int64_t band; (band = next.fetch_add(1)) < bands;)

@@ -142,9 +142,9 @@ SD_AVX2 void countBlocksAVX2(const Panel &panel, bool lastPanel,
 
 } // namespace
 
-CountBlocksFn sparseditto::detail::blockCounter() {
+CountBlocksFn sparseditto::detail::blockCounter(bool portable) {
 #ifdef SD_HAS_AVX2_BUILD
-  if (useAVX2())
+  if (useAVX2(portable))
     return countBlocksAVX2;
 #endif
   return countBlocksPlain;

@@ -50,7 +50,7 @@ struct TileCounts {
 };
 using CountTilesFn = void (*)(const Panel &panel, TileCounts &counts,
                               int32_t *colNnz);
-CountTilesFn tileCounter();
+CountTilesFn tileCounter(bool portable);
 
 /// Kept (some non-zero) and full (no zero inside the matrix) blocks of one
 /// block row, for each block width.
@@ -69,7 +69,7 @@ constexpr int blockRowOffset(int log) {
 constexpr int blockRowsPerBand = blockRowOffset(maxBlockLog + 1);
 using CountBlocksFn = void (*)(const Panel &panel, bool lastPanel,
                                BlockRowCounts *rows);
-CountBlocksFn blockCounter();
+CountBlocksFn blockCounter(bool portable);
 
 } // namespace sparseditto::detail
 

@@ -40,7 +40,7 @@ llvm::Expected<NonZeroMask> NonZeroMask::of(const Matrix &matrix) {
   llvm::Expected<NonZeroMask> mask = allocate(matrix.rows, matrix.cols);
   if (!mask)
     return mask.takeError();
-  detail::ScanFn scan = detail::scannerFor(matrix.type);
+  detail::ScanFn scan = detail::scannerFor(matrix.type, /*portable=*/false);
   detail::ValueCensus unused;
   for (int64_t r = 0; matrix.cols > 0 && r < matrix.rows; ++r)
     scan(matrix.at(r, 0), matrix.cols, mask->row(r), unused);

@@ -171,9 +171,9 @@ SD_AVX2 void scanAVX2(const uint8_t *src, int64_t count, uint64_t *words,
 }
 #endif
 
-template <BlockFn Block, unsigned Bytes> ScanFn pick() {
+template <BlockFn Block, unsigned Bytes> ScanFn pick(bool portable) {
 #ifdef SD_HAS_AVX2_BUILD
-  if (useAVX2())
+  if (useAVX2(portable))
     return scanAVX2<Block, Bytes>;
 #endif
   return scanPlain<Block, Bytes>;
@@ -181,38 +181,38 @@ template <BlockFn Block, unsigned Bytes> ScanFn pick() {
 
 } // namespace
 
-ScanFn sparseditto::detail::scannerFor(ElementType type) {
+ScanFn sparseditto::detail::scannerFor(ElementType type, bool portable) {
   switch (type) {
   case ElementType::F64:
-    return pick<scanFloats<f64>, 8>();
+    return pick<scanFloats<f64>, 8>(portable);
   case ElementType::F32:
-    return pick<scanFloats<f32>, 4>();
+    return pick<scanFloats<f32>, 4>(portable);
   case ElementType::F16:
-    return pick<scanFloats<f16>, 2>();
+    return pick<scanFloats<f16>, 2>(portable);
   case ElementType::BF16:
-    return pick<scanFloats<bf16>, 2>();
+    return pick<scanFloats<bf16>, 2>(portable);
   case ElementType::F8E4M3:
-    return pick<scanFloats<e4m3>, 1>();
+    return pick<scanFloats<e4m3>, 1>(portable);
   case ElementType::F8E5M2:
-    return pick<scanFloats<e5m2>, 1>();
+    return pick<scanFloats<e5m2>, 1>(portable);
   case ElementType::I64:
-    return pick<scanIntegers<int64_t>, 8>();
+    return pick<scanIntegers<int64_t>, 8>(portable);
   case ElementType::I32:
-    return pick<scanIntegers<int32_t>, 4>();
+    return pick<scanIntegers<int32_t>, 4>(portable);
   case ElementType::I16:
-    return pick<scanIntegers<int16_t>, 2>();
+    return pick<scanIntegers<int16_t>, 2>(portable);
   case ElementType::I8:
-    return pick<scanIntegers<int8_t>, 1>();
+    return pick<scanIntegers<int8_t>, 1>(portable);
   case ElementType::U64:
-    return pick<scanIntegers<uint64_t>, 8>();
+    return pick<scanIntegers<uint64_t>, 8>(portable);
   case ElementType::U32:
-    return pick<scanIntegers<uint32_t>, 4>();
+    return pick<scanIntegers<uint32_t>, 4>(portable);
   case ElementType::U16:
-    return pick<scanIntegers<uint16_t>, 2>();
+    return pick<scanIntegers<uint16_t>, 2>(portable);
   case ElementType::U8:
-    return pick<scanIntegers<uint8_t>, 1>();
+    return pick<scanIntegers<uint8_t>, 1>(portable);
   case ElementType::Bool:
-    return pick<scanBooleans, 1>();
+    return pick<scanBooleans, 1>(portable);
   }
   llvm_unreachable("unknown element type");
 }

@@ -30,8 +30,8 @@ struct ValueCensus {
 using ScanFn = void (*)(const uint8_t *src, int64_t count, uint64_t *words,
                         ValueCensus &census);
 
-/// The scanner for a type, the fastest this processor runs.
-ScanFn scannerFor(ElementType type);
+/// The scanner for a type, the fastest this processor runs unless `portable`.
+ScanFn scannerFor(ElementType type, bool portable);
 
 } // namespace sparseditto::detail
 

@@ -24,10 +24,10 @@
 
 namespace sparseditto::detail {
 
-inline bool useAVX2() {
+inline bool useAVX2(bool portable) {
 #ifdef SD_HAS_AVX2_BUILD
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") &&
-         __builtin_cpu_supports("popcnt");
+  return !portable && __builtin_cpu_supports("avx2") &&
+         __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
 #else
   return false;
 #endif

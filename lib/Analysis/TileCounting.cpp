@@ -158,9 +158,9 @@ SD_AVX2 void countTilesAVX2(const Panel &panel, TileCounts &counts,
 
 } // namespace
 
-CountTilesFn sparseditto::detail::tileCounter() {
+CountTilesFn sparseditto::detail::tileCounter(bool portable) {
 #ifdef SD_HAS_AVX2_BUILD
-  if (useAVX2())
+  if (useAVX2(portable))
     return countTilesAVX2;
 #endif
   return countTilesPlain;

@@ -128,6 +128,8 @@ std::optional<Claim> Judge::channel() const {
   Claim claim;
   claim.pattern = Pattern::Channel;
   claim.evidence = bits(elements, double(report.nnz)) - channelBits();
+  if (claim.evidence < minEvidence)
+    return std::nullopt;
   claim.reason =
       llvm::formatv("{0} of {1} rows and {2} of {3} columns are zero{4}; the "
                     "remaining {5}x{6} is {7} full",
@@ -308,8 +310,9 @@ std::optional<Claim> Judge::run() {
 
 static std::string unstructuredReason(const PatternReport &report) {
   std::string text =
-      llvm::formatv("{0} zeros and no pattern that chance would not explain",
-                    percent(report.sparsity()))
+      llvm::formatv(
+          "{0:F2} % zeros and no pattern that chance would not explain",
+          100 * report.sparsity())
           .str();
   const NMStats *four = report.findNM(4, Axis::Rows);
   if (four->violatingGroups != 0)

@@ -26,7 +26,13 @@ constexpr ElementType allTypes[] = {
     ElementType::U16,  ElementType::U8,     ElementType::Bool};
 
 void check(const Matrix &matrix) {
-  expectCountsByDefinition(matrix, analyzed(matrix));
+  PatternReport report = analyzed(matrix);
+  expectCountsByDefinition(matrix, report);
+  PatternReport portable =
+      llvm::cantFail(analyze(matrix, {.threads = 1, .portable = true}));
+  EXPECT_EQ(report.toJSON(), portable.toJSON());
+  EXPECT_EQ(report.rowNnz, portable.rowNnz);
+  EXPECT_EQ(report.colNnz, portable.colNnz);
 }
 
 TEST(Counts, EveryShapeClass) {

@@ -23,6 +23,9 @@ namespace sparseditto {
 struct AnalyzeOptions {
   /// Worker threads; 0 takes every core. The report does not depend on it.
   unsigned threads = 0;
+  /// Only instructions that every processor of this kind has. The report is the
+  /// same; this is what runs where AVX2 is missing.
+  bool portable = false;
 };
 
 /// Counts everything in `matrix` and decides its pattern. Fails on a dimension
