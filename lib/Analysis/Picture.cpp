@@ -123,26 +123,35 @@ static void appendGrid(llvm::raw_ostream &os, const PatternReport &report,
 
 std::string sparseditto::toSVG(const DensityMap &map,
                                const PatternReport &report) {
-  constexpr double margin = 12, titleHeight = 40, longest = 640, shortest = 16;
+  constexpr double margin = 12, titleHeight = 58, longest = 640, shortest = 16;
   const double scale =
       longest / double(std::max<int64_t>({report.rows, report.cols, 1}));
   const double width = std::max(shortest, double(report.cols) * scale);
   const double height = std::max(shortest, double(report.rows) * scale);
+  const std::string title = escaped(report.matrixName);
+  const std::string facts =
+      llvm::formatv("{0}x{1} {2}, {3:F2} % zero, {4}", report.rows, report.cols,
+                    name(report.type), 100 * report.sparsity(),
+                    name(report.pattern))
+          .str();
+  const std::string reason = escaped(report.reason);
+  // Wide enough for the text, at some seven pixels a letter.
+  const double textWidth =
+      std::max({8.0 * double(title.size()), 6.8 * double(facts.size()),
+                6.8 * double(reason.size())});
   std::string text;
   llvm::raw_string_ostream os(text);
   os << llvm::formatv(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:F0}\" "
       "height=\"{1:F0}\" font-family=\"sans-serif\">\n"
       "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
-      std::max(width, 420.0) + 2 * margin, height + 2 * margin + titleHeight);
-  os << llvm::formatv("<text x=\"{0}\" y=\"24\" font-size=\"14\">{1}</text>\n",
-                      margin, escaped(report.matrixName));
-  os << llvm::formatv("<text x=\"{0}\" y=\"42\" font-size=\"12\" "
-                      "fill=\"#555\">{1}x{2} {3}, {4:F2} % zero, {5}: "
-                      "{6}</text>\n",
-                      margin, report.rows, report.cols, name(report.type),
-                      100 * report.sparsity(), name(report.pattern),
-                      escaped(report.reason));
+      std::max(width, textWidth) + 2 * margin,
+      height + 2 * margin + titleHeight);
+  os << llvm::formatv("<text x=\"{0}\" y=\"24\" font-size=\"14\">{1}</text>\n"
+                      "<g font-size=\"12\" fill=\"#555\">\n"
+                      "<text x=\"{0}\" y=\"42\">{2}</text>\n"
+                      "<text x=\"{0}\" y=\"58\">{3}</text>\n</g>\n",
+                      margin, title, facts, reason);
   const double top = margin + titleHeight;
   if (map.width != 0 && map.height != 0)
     os << llvm::formatv(
