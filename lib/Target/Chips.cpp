@@ -50,6 +50,10 @@ llvm::Expected<const Chip *> sparseditto::findChip(llvm::StringRef name) {
                                  "', expected one of " + known);
 }
 
+bool sparseditto::isPtxVersion(unsigned version) {
+  return llvm::is_contained(ptxVersions, version);
+}
+
 /// "8.5" for 85.
 static std::string versionText(unsigned version) {
   return std::to_string(version / 10) + "." + std::to_string(version % 10);

@@ -7,7 +7,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "sparseditto/Target/Compile.h"
+#include "Diagnostics.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Parser/Parser.h"
+#include "sparseditto/Target/Process.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/Support/raw_ostream.h"
 #include <mutex>
 
 using namespace sparseditto;
@@ -26,15 +31,17 @@ static llvm::Expected<PtxasVersion> cachedVersion(llvm::StringRef path) {
   return version;
 }
 
-llvm::Expected<CompiledKernel>
-sparseditto::compileKernel(mlir::ModuleOp module, const Chip &chip,
-                           const PtxasOptions &options) {
-  PtxasOptions resolved = options;
-  if (resolved.path.empty())
-    resolved.path = findPtxas();
+/// What compileKernel does around the making of the PTX, which is `translate`:
+/// choose the version before and run ptxas after.
+static llvm::Expected<CompiledKernel>
+compile(const Chip &chip, PtxasOptions options,
+        llvm::function_ref<llvm::Expected<std::string>(unsigned ptxVersion)>
+            translate) {
+  if (options.path.empty())
+    options.path = findPtxas();
   unsigned ptxasPtx = 0;
-  if (!resolved.path.empty()) {
-    auto version = cachedVersion(resolved.path);
+  if (!options.path.empty()) {
+    auto version = cachedVersion(options.path);
     if (!version)
       return version.takeError();
     ptxasPtx = version->maxPtx;
@@ -44,13 +51,90 @@ sparseditto::compileKernel(mlir::ModuleOp module, const Chip &chip,
   if (!ptxVersion)
     return ptxVersion.takeError();
   kernel.ptxVersion = *ptxVersion;
-  auto ptx = translateToPtx(module, chip, *ptxVersion);
+  auto ptx = translate(*ptxVersion);
   if (!ptx)
     return ptx.takeError();
   kernel.ptx = std::move(*ptx);
-  auto report = runPtxas(kernel.ptx, chip.name, resolved, &kernel.cubin);
+  auto report = runPtxas(kernel.ptx, chip.name, options, &kernel.cubin);
   if (!report)
     return report.takeError();
   kernel.report = std::move(*report);
   return kernel;
+}
+
+llvm::Expected<CompiledKernel>
+sparseditto::compileKernel(mlir::ModuleOp module, const Chip &chip,
+                           const PtxasOptions &options) {
+  return compile(chip, options, [&](unsigned ptxVersion) {
+    return translateToPtx(module, chip, ptxVersion);
+  });
+}
+
+/// In the child: text to PTX. Its exit code says whether the file holds PTX (0)
+/// or a diagnostic (1).
+static int translateText(llvm::StringRef text, const Chip &chip,
+                         unsigned ptxVersion, int file) {
+  mlir::DialectRegistry registry;
+  registerKernelDialects(registry);
+  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  auto translate = [&]() -> llvm::Expected<std::string> {
+    ErrorCollector errors(&context);
+    auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
+    if (!module)
+      return errors.error("parsing the kernel");
+    return translateToPtx(*module, chip, ptxVersion);
+  };
+  auto ptx = translate();
+  bool good = bool(ptx);
+  llvm::raw_fd_ostream os(file, /*shouldClose=*/false);
+  os << (good ? *ptx : llvm::toString(ptx.takeError()));
+  os.flush();
+  return good && !os.has_error() ? 0 : 1;
+}
+
+llvm::Expected<IsolatedCompile>
+sparseditto::compileKernelIsolated(llvm::StringRef mlirText, const Chip &chip,
+                                   const PtxasOptions &options,
+                                   const IsolationLimits &limits) {
+  IsolatedCompile isolated;
+  auto stop = [&](CompileOutcome outcome, const llvm::Twine &diagnostic) {
+    isolated.outcome = outcome;
+    isolated.diagnostic = diagnostic.str();
+    return llvm::createStringError("not compiled");
+  };
+  auto kernel = compile(
+      chip, options, [&](unsigned version) -> llvm::Expected<std::string> {
+        std::string payload;
+        auto result = runForked(
+            [&](int file) {
+              return translateText(mlirText, chip, version, file);
+            },
+            limits.timeoutSeconds, limits.memoryBytes, payload);
+        if (!result)
+          return result.takeError();
+        if (result->timedOut)
+          return stop(CompileOutcome::TimedOut,
+                      "compilation did not finish in " +
+                          llvm::Twine(limits.timeoutSeconds) + " s");
+        if (result->signal != 0 || result->exitCode > 1)
+          return stop(
+              CompileOutcome::Crashed,
+              "the compiler died of " +
+                  (result->signal != 0
+                       ? "signal " + std::to_string(result->signal)
+                       : "exit code " + std::to_string(result->exitCode)) +
+                  ": " +
+                  llvm::StringRef(result->output).trim().take_front(2000));
+        if (result->exitCode == 1)
+          return stop(CompileOutcome::Rejected, payload);
+        return payload;
+      });
+  if (kernel) {
+    isolated.kernel = std::move(*kernel);
+    return isolated;
+  }
+  if (isolated.outcome == CompileOutcome::Compiled)
+    return kernel.takeError();
+  llvm::consumeError(kernel.takeError());
+  return isolated;
 }

@@ -37,7 +37,9 @@
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/GPU/Transforms/Passes.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/MemRef/Transforms/Transforms.h"
+#include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
 #include "mlir/Dialect/Vector/Transforms/LoweringPatterns.h"
 #include "mlir/Dialect/Vector/Transforms/VectorRewritePatterns.h"
 #include "mlir/Transforms/DialectConversion.h"
@@ -102,6 +104,77 @@ static LogicalResult flatten(gpu::GPUModuleOp module) {
   return applyPartialConversion(module, target, std::move(patterns));
 }
 
+/// The handles of nvgpu as what NVVM operations take.
+static void addHandleConversions(LLVMTypeConverter &converter) {
+  MLIRContext *context = &converter.getContext();
+  Type i32 = IntegerType::get(context, 32), i64 = IntegerType::get(context, 64);
+  converter.addConversion([=](nvgpu::DeviceAsyncTokenType) { return i32; });
+  converter.addConversion([=](nvgpu::MBarrierTokenType) { return i64; });
+  converter.addConversion(
+      [=](nvgpu::WarpgroupMatrixDescriptorType) { return i64; });
+  converter.addConversion([&converter](nvgpu::MBarrierGroupType type) {
+    return converter.convertType(
+        nvgpu::getMBarrierMemrefType(type.getContext(), type));
+  });
+  converter.addConversion([=](nvgpu::TensorMapDescriptorType) -> Type {
+    return LLVM::LLVMPointerType::get(context);
+  });
+  // One struct for each 64 rows, of a thread's share of them: 64 x N elements
+  // over 128 threads.
+  converter.addConversion(
+      [=](nvgpu::WarpgroupAccumulatorType type) -> std::optional<Type> {
+        VectorType fragment = type.getFragmented();
+        Type element = fragment.getElementType();
+        if (!element.isF32() && !element.isInteger(32))
+          return std::nullopt;
+        SmallVector<Type> share(fragment.getDimSize(1) / 2, element);
+        SmallVector<Type> parts(
+            llvm::divideCeil(fragment.getDimSize(0), 64),
+            LLVM::LLVMStructType::getLiteral(context, share));
+        return LLVM::LLVMStructType::getLiteral(context, parts);
+      });
+}
+
+static bool isSharedSpace(Attribute space) {
+  if (auto number = dyn_cast_or_null<IntegerAttr>(space))
+    return number.getInt() == 3;
+  auto named = dyn_cast_or_null<gpu::AddressSpaceAttr>(space);
+  return named && named.getValue() == gpu::AddressSpace::Workgroup;
+}
+
+/// Shared memory made by these is silently wrong: an alloca in address space 3
+/// becomes local memory, and the dynamic area starts at the same address as the
+/// static buffers (or the mbarriers) of the kernel.
+static LogicalResult checkSharedMemory(gpu::GPUModuleOp module) {
+  WalkResult result = module.walk([](Operation *op) {
+    bool isShared = isa<gpu::DynamicSharedMemoryOp>(op);
+    if (isa<memref::AllocOp, memref::AllocaOp>(op))
+      isShared = isSharedSpace(
+          cast<MemRefType>(op->getResult(0).getType()).getMemorySpace());
+    if (!isShared)
+      return WalkResult::advance();
+    op->emitError("'") << op->getName().getStringRef()
+                       << "' does not make usable shared memory; declare a "
+                          "global in address space 3";
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
+/// The bare pointer of a memref has no sizes: they must be in the type.
+static LogicalResult checkArguments(gpu::GPUModuleOp module) {
+  for (auto func : module.getOps<gpu::GPUFuncOp>())
+    for (auto [i, type] : llvm::enumerate(func.getArgumentTypes()))
+      if (auto memref = dyn_cast<MemRefType>(type);
+          memref && !memref.hasStaticShape())
+        return func.emitError("argument ")
+               << i << " of kernel '" << func.getName()
+               << "' is passed as a bare pointer and needs a static shape or "
+                  "rank 0, got "
+               << type;
+  return success();
+}
+
 static LogicalResult convert(gpu::GPUModuleOp module) {
   MLIRContext *context = module.getContext();
   LowerToLLVMOptions options(context);
@@ -110,6 +183,7 @@ static LogicalResult convert(gpu::GPUModuleOp module) {
   LLVMTypeConverter converter(context, options);
   configureGpuToNVVMTypeConverter(converter);
   nvgpu::populateCommonGPUTypeAndAttributeConversions(converter);
+  addHandleConversions(converter);
 
   RewritePatternSet patterns(context);
   // Ours first: upstream sends every math function to libdevice.
@@ -176,6 +250,8 @@ private:
 } // namespace
 
 LogicalResult sparseditto::lowerGpuModule(gpu::GPUModuleOp module) {
+  if (failed(checkArguments(module)) || failed(checkSharedMemory(module)))
+    return failure();
   ArgumentAttributes attributes(module);
   if (failed(simplify(module)))
     return module.emitError("rewriting to simpler operations did not finish");

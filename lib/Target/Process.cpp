@@ -16,10 +16,13 @@
 #include "llvm/ADT/ScopeExit.h"
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <vector>
@@ -47,46 +50,17 @@ static bool drain(int fd, ProcessResult &result, size_t maxOutput) {
   }
 }
 
-llvm::Expected<ProcessResult>
-sparseditto::runProcess(llvm::ArrayRef<std::string> args,
-                        unsigned timeoutSeconds, size_t maxOutput) {
-  auto systemError = [&](llvm::StringRef what, int code) {
-    return llvm::createStringError("cannot " + what.str() + " '" + args[0] +
-                                   "': " + std::strerror(code));
-  };
-  int fds[2];
-  if (pipe2(fds, O_CLOEXEC) != 0)
-    return systemError("make a pipe for", errno);
-  llvm::scope_exit closeRead([&] { close(fds[0]); });
-  fcntl(fds[0], F_SETFL, O_NONBLOCK);
-
-  posix_spawn_file_actions_t actions;
-  posix_spawnattr_t attributes;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawnattr_init(&attributes);
-  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, fds[1], 1);
-  posix_spawn_file_actions_adddup2(&actions, fds[1], 2);
-  posix_spawnattr_setpgroup(&attributes, 0);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-  std::vector<char *> argv;
-  for (const std::string &arg : args)
-    argv.push_back(const_cast<char *>(arg.c_str()));
-  argv.push_back(nullptr);
-  Clock::time_point start = Clock::now();
-  pid_t pid;
-  int code =
-      posix_spawn(&pid, argv[0], &actions, &attributes, argv.data(), environ);
-  posix_spawnattr_destroy(&attributes);
-  posix_spawn_file_actions_destroy(&actions);
-  close(fds[1]);
-  if (code != 0)
-    return systemError("run", code);
-
+/// Waits for the child `pid`, the leader of its process group, and collects
+/// what it writes to the pipe `fd`. Kills the group when its time is up, and
+/// what is left of it at the end.
+static ProcessResult supervise(pid_t pid, int fd, unsigned timeoutSeconds,
+                               size_t maxOutput) {
   ProcessResult result;
+  Clock::time_point start = Clock::now();
   auto elapsed = [&] {
     return std::chrono::duration<double>(Clock::now() - start).count();
   };
+  fcntl(fd, F_SETFL, O_NONBLOCK);
   bool open = true;
   int status = 0;
   while (true) {
@@ -103,19 +77,19 @@ sparseditto::runProcess(llvm::ArrayRef<std::string> args,
       break;
     }
     if (open) {
-      pollfd poller = {fds[0], POLLIN, 0};
+      pollfd poller = {fd, POLLIN, 0};
       if (poll(&poller, 1, /*milliseconds=*/10) > 0)
-        open = drain(fds[0], result, maxOutput);
+        open = drain(fd, result, maxOutput);
     } else {
       usleep(500);
     }
   }
   // What was written before the end is still in the pipe (64 KiB at most).
   for (int i = 0; open && i < 16; ++i) {
-    pollfd poller = {fds[0], POLLIN, 0};
+    pollfd poller = {fd, POLLIN, 0};
     if (poll(&poller, 1, 0) <= 0)
       break;
-    open = drain(fds[0], result, maxOutput);
+    open = drain(fd, result, maxOutput);
   }
   // Children that outlived the program.
   kill(-pid, SIGKILL);
@@ -126,5 +100,122 @@ sparseditto::runProcess(llvm::ArrayRef<std::string> args,
   } else {
     result.exitCode = WEXITSTATUS(status);
   }
+  return result;
+}
+
+static llvm::Error systemError(const llvm::Twine &what, int code) {
+  return llvm::createStringError("cannot " + what + ": " + std::strerror(code));
+}
+
+llvm::Expected<ProcessResult>
+sparseditto::runProcess(llvm::ArrayRef<std::string> args,
+                        unsigned timeoutSeconds, size_t maxOutput) {
+  int fds[2];
+  if (pipe2(fds, O_CLOEXEC) != 0)
+    return systemError("make a pipe", errno);
+  llvm::scope_exit closeRead([&] { close(fds[0]); });
+
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_t attributes;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawnattr_init(&attributes);
+  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&actions, fds[1], 1);
+  posix_spawn_file_actions_adddup2(&actions, fds[1], 2);
+  posix_spawnattr_setpgroup(&attributes, 0);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+  std::vector<char *> argv;
+  for (const std::string &arg : args)
+    argv.push_back(const_cast<char *>(arg.c_str()));
+  argv.push_back(nullptr);
+  pid_t pid;
+  int code =
+      posix_spawn(&pid, argv[0], &actions, &attributes, argv.data(), environ);
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&actions);
+  close(fds[1]);
+  if (code != 0)
+    return systemError("run '" + args[0] + "'", code);
+  return supervise(pid, fds[0], timeoutSeconds, maxOutput);
+}
+
+/// Bytes of address space this process uses now; 0 if that is not known.
+static uint64_t addressSpace() {
+  unsigned long long pages = 0;
+  if (FILE *file = std::fopen("/proc/self/statm", "r")) {
+    if (std::fscanf(file, "%llu", &pages) != 1)
+      pages = 0;
+    std::fclose(file);
+  }
+  return pages * uint64_t(sysconf(_SC_PAGESIZE));
+}
+
+/// Makes the forked child a process that can be thrown away.
+static void prepareChild(int output, uint64_t memoryBytes) {
+  setpgid(0, 0);
+  int null = open("/dev/null", O_RDONLY);
+  dup2(null, 0);
+  dup2(output, 1);
+  dup2(output, 2);
+  // The tool's own crash handlers would print and symbolize for seconds.
+  for (int signal : {SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGTERM,
+                     SIGINT, SIGPIPE})
+    std::signal(signal, SIG_DFL);
+  rlimit none = {0, 0};
+  setrlimit(RLIMIT_CORE, &none);
+  uint64_t now = addressSpace();
+  if (memoryBytes != 0 && now != 0) {
+    rlimit memory = {now + memoryBytes, now + memoryBytes};
+    setrlimit(RLIMIT_AS, &memory);
+  }
+}
+
+static bool readFile(int fd, std::string &contents) {
+  off_t size = lseek(fd, 0, SEEK_END);
+  if (size < 0)
+    return false;
+  contents.resize(size_t(size));
+  size_t done = 0;
+  while (done < contents.size()) {
+    ssize_t n =
+        pread(fd, contents.data() + done, contents.size() - done, off_t(done));
+    if (n <= 0)
+      return false;
+    done += size_t(n);
+  }
+  return true;
+}
+
+llvm::Expected<ProcessResult>
+sparseditto::runForked(llvm::function_ref<int(int resultFile)> body,
+                       unsigned timeoutSeconds, uint64_t memoryBytes,
+                       std::string &payload, size_t maxOutput) {
+  int file = memfd_create("sparseditto", MFD_CLOEXEC);
+  if (file < 0)
+    return systemError("make a file in memory", errno);
+  llvm::scope_exit closeFile([&] { close(file); });
+  int fds[2];
+  if (pipe2(fds, O_CLOEXEC) != 0)
+    return systemError("make a pipe", errno);
+  llvm::scope_exit closeRead([&] { close(fds[0]); });
+  // Buffered text would be written once more by the child.
+  std::fflush(nullptr);
+  pid_t pid = fork();
+  if (pid < 0) {
+    int code = errno;
+    close(fds[1]);
+    return systemError("fork", code);
+  }
+  if (pid == 0) {
+    prepareChild(fds[1], memoryBytes);
+    // No destructors and no exit handlers of the parent.
+    _exit(body(file));
+  }
+  // In both processes, so that it holds whoever runs first.
+  setpgid(pid, pid);
+  close(fds[1]);
+  ProcessResult result = supervise(pid, fds[0], timeoutSeconds, maxOutput);
+  if (!readFile(file, payload))
+    return systemError("read the result of a child process", errno);
   return result;
 }

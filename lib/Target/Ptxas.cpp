@@ -7,38 +7,17 @@
 //===----------------------------------------------------------------------===//
 
 #include "sparseditto/Target/Ptxas.h"
+#include "Toolkit.h"
 #include "sparseditto/Target/Process.h"
-#include "llvm/ADT/ScopeExit.h"
-#include "llvm/ADT/SmallString.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/Path.h"
-#include "llvm/Support/Program.h"
-#include "llvm/Support/raw_ostream.h"
 #include <cstdlib>
 
 using namespace sparseditto;
 
-static bool isProgram(llvm::StringRef path) {
-  return llvm::sys::fs::can_execute(path) && !llvm::sys::fs::is_directory(path);
-}
-
 std::string sparseditto::findPtxas() {
   if (const char *path = std::getenv("SPARSEDITTO_PTXAS"); path && *path)
     return isProgram(path) ? path : "";
-  for (const char *variable : {"CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"}) {
-    const char *root = std::getenv(variable);
-    if (!root || !*root)
-      continue;
-    llvm::SmallString<128> path(root);
-    llvm::sys::path::append(path, "bin", "ptxas");
-    if (isProgram(path))
-      return std::string(path);
-  }
-  if (auto path = llvm::sys::findProgramByName("ptxas"))
-    return *path;
-  llvm::StringRef usual = "/usr/local/cuda/bin/ptxas";
-  return isProgram(usual) ? usual.str() : "";
+  return findToolkitProgram("ptxas");
 }
 
 llvm::Expected<PtxasVersion> sparseditto::ptxasVersion(llvm::StringRef path) {
@@ -57,9 +36,14 @@ llvm::Expected<PtxasVersion> sparseditto::ptxasVersion(llvm::StringRef path) {
         "MAJOR.MINOR\", got exit code " + std::to_string(result->exitCode) +
         " and \"" +
         llvm::StringRef(result->output).trim().take_front(200).str() + "\"");
-  // CUDA 11.n reads PTX 7.n, 12.n reads 8.n, and so on.
-  if (version.major >= 11)
-    version.maxPtx = (version.major - 4) * 10 + std::min(version.minor, 9u);
+  // CUDA 11.n reads PTX 7.n, 12.n reads 8.n, and so on; but 12.6 brought no new
+  // PTX and the rest of 12 is one behind.
+  if (version.major >= 11) {
+    unsigned minor = std::min(version.minor, 9u);
+    if (version.major == 12 && minor >= 6)
+      --minor;
+    version.maxPtx = (version.major - 4) * 10 + minor;
+  }
   return version;
 }
 
@@ -73,35 +57,20 @@ llvm::Expected<PtxasReport> sparseditto::runPtxas(llvm::StringRef ptx,
     report.available = false;
     return report;
   }
-  llvm::SmallString<128> directory;
-  if (std::error_code error =
-          llvm::sys::fs::createUniqueDirectory("sparseditto-ptxas", directory))
-    return llvm::createStringError(
-        error, "cannot make a temporary directory for ptxas");
-  llvm::scope_exit cleanUp(
-      [&] { llvm::sys::fs::remove_directories(directory); });
-  llvm::SmallString<128> input(directory), output(directory);
-  llvm::sys::path::append(input, "kernel.ptx");
-  llvm::sys::path::append(output, "kernel.cubin");
-  {
-    std::error_code error;
-    llvm::raw_fd_ostream os(input, error);
-    os << ptx;
-    os.close();
-    if (error || os.has_error()) {
-      if (!error)
-        error = os.error();
-      os.clear_error();
-      return llvm::createStringError(error, "cannot write '%s'", input.c_str());
-    }
-  }
+  auto directory = TemporaryDirectory::create();
+  if (!directory)
+    return directory.takeError();
+  std::string input = directory->file("kernel.ptx"),
+              output = directory->file("kernel.cubin");
+  if (llvm::Error error = writeFile(input, ptx))
+    return error;
   std::vector<std::string> args = {program,
                                    "-v",
                                    "-arch=" + chip.str(),
                                    "-O" + std::to_string(options.optLevel),
-                                   std::string(input),
+                                   input,
                                    "-o",
-                                   std::string(output)};
+                                   output};
   args.insert(args.end(), options.extraArgs.begin(), options.extraArgs.end());
   auto result = runProcess(args, options.timeoutSeconds);
   if (!result)

@@ -61,13 +61,15 @@ private:
   void parseUsed(llvm::StringRef text);
   void addMessage(PtxasSeverity severity, llvm::StringRef text,
                   unsigned number);
-  /// The entry that "Used" closes: the one being compiled, or, in a log that
-  /// does not announce it, the function whose properties came last.
-  KernelResources &openEntry();
+  /// The entry that the line at hand is about: the one being compiled, or, in a
+  /// log that announces none, the function whose properties came last. Null for
+  /// a device function, whose properties may follow the end of the entry.
+  KernelResources *openEntry();
 
   PtxasReport &report;
   bool entryOpen = false;
-  std::string function; ///< Of the last "Function properties for".
+  bool announced = false; ///< "Compiling entry function" was seen.
+  std::string function;   ///< Of the last "Function properties for".
 };
 } // namespace
 
@@ -138,12 +140,16 @@ void LogParser::parse(llvm::StringRef line) {
     parseProperties(trimmed);
 }
 
-KernelResources &LogParser::openEntry() {
+KernelResources *LogParser::openEntry() {
   if (!entryOpen) {
+    if (announced)
+      return nullptr;
     report.kernels.emplace_back().kernel = function;
     entryOpen = true;
   }
-  return report.kernels.back();
+  KernelResources &entry = report.kernels.back();
+  bool same = function.empty() || function == entry.kernel;
+  return same ? &entry : nullptr;
 }
 
 void LogParser::parseInfo(llvm::StringRef text, unsigned number) {
@@ -151,7 +157,7 @@ void LogParser::parseInfo(llvm::StringRef text, unsigned number) {
     report.kernels.emplace_back();
     report.kernels.back().kernel = quotedAfter(text, "function '").str();
     report.kernels.back().chip = quotedAfter(text, "' for '").str();
-    entryOpen = true;
+    entryOpen = announced = true;
     function.clear();
     return;
   }
@@ -172,10 +178,9 @@ void LogParser::parseInfo(llvm::StringRef text, unsigned number) {
 /// "32 bytes stack frame, 4 bytes spill stores, 8 bytes spill loads", of the
 /// entry or of a device function that it calls.
 void LogParser::parseProperties(llvm::StringRef text) {
-  if (entryOpen && !function.empty() &&
-      function != report.kernels.back().kernel)
+  KernelResources *entry = openEntry();
+  if (!entry)
     return;
-  KernelResources &entry = openEntry();
   llvm::SmallVector<llvm::StringRef> items;
   text.split(items, ',');
   for (llvm::StringRef item : items) {
@@ -185,11 +190,11 @@ void LogParser::parseProperties(llvm::StringRef text) {
       continue;
     item = item.trim();
     if (item == "bytes stack frame")
-      entry.stackFrameBytes = value;
+      entry->stackFrameBytes = value;
     else if (item == "bytes spill stores")
-      entry.spillStoreBytes = value;
+      entry->spillStoreBytes = value;
     else if (item == "bytes spill loads")
-      entry.spillLoadBytes = value;
+      entry->spillLoadBytes = value;
   }
 }
 
@@ -197,7 +202,12 @@ void LogParser::parseProperties(llvm::StringRef text) {
 /// bytes smem, 324 bytes cmem[0], 1 textures". Older versions write "64+16
 /// bytes smem" for a kernel's own and the system's share.
 void LogParser::parseUsed(llvm::StringRef text) {
-  KernelResources &entry = openEntry();
+  // It ends the entry, whatever device function was spoken of before it.
+  if (entryOpen)
+    function.clear();
+  KernelResources *entry = openEntry();
+  if (!entry)
+    return;
   llvm::SmallVector<llvm::StringRef> items;
   text.split(items, ',');
   for (llvm::StringRef item : items) {
@@ -211,22 +221,21 @@ void LogParser::parseUsed(llvm::StringRef text) {
       value += more;
     item = item.trim();
     if (item == "registers") {
-      entry.registers = value;
+      entry->registers = value;
     } else if (item == "barriers") {
-      entry.barriers = value;
+      entry->barriers = value;
     } else if (item == "bytes cumulative stack size") {
-      entry.cumulativeStackBytes = value;
+      entry->cumulativeStackBytes = value;
     } else if (item == "bytes smem") {
-      entry.sharedBytes = value;
+      entry->sharedBytes = value;
     } else if (item == "bytes lmem") {
-      entry.localBytes = value;
+      entry->localBytes = value;
     } else if (item.consume_front("bytes cmem[") &&
                !item.consumeInteger(10, bank) && item == "]") {
-      entry.constantBanks.push_back({bank, value});
+      entry->constantBanks.push_back({bank, value});
     }
   }
   entryOpen = false;
-  function.clear();
 }
 
 void LogParser::addMessage(PtxasSeverity severity, llvm::StringRef text,
@@ -253,6 +262,13 @@ void LogParser::addMessage(PtxasSeverity severity, llvm::StringRef text,
       message.severity = PtxasSeverity::Advisory;
     if (text.contains(".sp::ordered_metadata"))
       message.code = "ordered-metadata";
+  }
+  static constexpr llvm::StringLiteral around = "around line ";
+  if (size_t at = text.find(around);
+      number == 0 && at != llvm::StringRef::npos) {
+    llvm::StringRef rest = text.drop_front(at + around.size());
+    if (rest.consumeInteger(10, message.line))
+      message.line = 0;
   }
   message.kernel = quotedAfter(text, "function '").str();
   message.text = text.str();

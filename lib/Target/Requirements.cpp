@@ -20,6 +20,7 @@
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Operation.h"
+#include "mlir/IR/TypeUtilities.h"
 #include <optional>
 
 using namespace mlir;
@@ -105,8 +106,7 @@ static constexpr Requirement requirements[] = {
     {"mbarrier.expect", 90, 80},
     {"mbarrier.complete", 90, 80},
     {"mbarrier", 80, 70},
-    {"prefetch.tensormap", 90, 80},
-    {"prefetch", 80, 80},
+    {"prefetch", 90, 80},
     {"st.bulk", 100, 86},
     {"clusterlaunchcontrol", 100, 86},
     // Arithmetic.
@@ -135,14 +135,13 @@ static constexpr Requirement requirements[] = {
     {"lg2", 80, 70},
     {"sin", 80, 70},
     {"cos", 80, 70},
-    {"tanh.approx", 80, 70},
     {"fma.r", 80, 70},
     {"mul.r", 80, 70},
     {"add.r", 80, 70},
     {"div.", 80, 70},
     {"fabs", 80, 70},
-    {"fmin.", 80, 72},
-    {"fmax.", 80, 72},
+    {"fmin.", 80, 70},
+    {"fmax.", 80, 70},
     // Text that LLVM passes through; ptxas judges it.
     {"inline_ptx", 80, 70},
 };
@@ -259,6 +258,8 @@ private:
                          llvm::StringRef types);
   bool checkType(llvm::StringRef what, Type type);
   bool checkSyncScope(Operation *op);
+  bool checkGlobal(Operation *op);
+  bool checkLibraryCalls(Operation *op);
 
   const Chip &chip;
   unsigned ptx;
@@ -328,6 +329,8 @@ bool Checker::checkKey(llvm::StringRef what, llvm::StringRef key,
   if (key.starts_with("mma.sp") && text.contains("orderedMetadata") &&
       !require(what, {"", 80, 85}))
     return false;
+  if (key.contains(".xorsign") && !require(what, {"", 86, 72}))
+    return false;
   if (key.starts_with("mma") && !checkElementTypes(what, key, text))
     return false;
   if ((key.starts_with("ldmatrix") || key.starts_with("stmatrix")) &&
@@ -371,12 +374,57 @@ bool Checker::checkSyncScope(Operation *op) {
   return fail("'" + what + "' has the unknown syncscope \"" + name + "\"");
 }
 
+/// Only global and constant memory can start with a value.
+bool Checker::checkGlobal(Operation *op) {
+  auto space = op->getAttrOfType<IntegerAttr>("addr_space");
+  bool initialized = op->hasAttr("value") ||
+                     (op->getNumRegions() == 1 && !op->getRegion(0).empty());
+  if (!space || !initialized || llvm::is_contained({0, 1, 4}, space.getInt()))
+    return true;
+  auto name = op->getAttrOfType<StringAttr>("sym_name");
+  return fail("global '" + (name ? name.getValue() : "") +
+              "' in address space " + llvm::Twine(space.getInt()) +
+              " has an initial value, which NVPTX does not support");
+}
+
+/// Operations that are instructions for most types and calls into a run-time
+/// library, which a device does not have, for the rest.
+bool Checker::checkLibraryCalls(Operation *op) {
+  llvm::StringRef what = op->getName().getStringRef();
+  auto uses = [&](auto predicate) {
+    auto matches = [&](Type type) {
+      return predicate(getElementTypeOrSelf(type));
+    };
+    return llvm::any_of(op->getOperandTypes(), matches) ||
+           llvm::any_of(op->getResultTypes(), matches);
+  };
+  bool isSinglePrecision = what == "llvm.intr.exp2";
+  if (auto intrinsic = op->getAttrOfType<StringAttr>("intrin"))
+    isSinglePrecision = intrinsic.getValue().starts_with("llvm.nvvm.ex2.") ||
+                        intrinsic.getValue().starts_with("llvm.exp2.");
+  if (isSinglePrecision &&
+      uses([](Type type) { return isa<Float64Type>(type); }))
+    return fail("'" + what + "' of f64 has no NVPTX lowering");
+  bool converts = llvm::is_contained<llvm::StringRef>(
+      {"llvm.fptosi", "llvm.fptoui", "llvm.sitofp", "llvm.uitofp"}, what);
+  if (converts && uses([](Type type) {
+        auto integer = dyn_cast<IntegerType>(type);
+        return integer && integer.getWidth() > 64;
+      }))
+    return fail("'" + what +
+                "' of integers wider than 64 bits has no NVPTX "
+                "lowering");
+  return true;
+}
+
 bool Checker::check(Operation *op) {
   llvm::StringRef what = op->getName().getStringRef();
   for (Type type : op->getResultTypes())
     if (!checkType(what, type))
       return false;
   if (!checkSyncScope(op))
+    return false;
+  if (!checkLibraryCalls(op))
     return false;
   llvm::StringRef key = what;
   if (key.consume_front("nvvm."))
@@ -396,6 +444,8 @@ bool Checker::check(Operation *op) {
     return fail("intrinsic '" + (name ? name.getValue() : "") +
                 "' is not known to be supported by NVPTX");
   }
+  if (what == "llvm.mlir.global")
+    return checkGlobal(op);
   if (key.consume_front("llvm.intr.") && !llvm::is_contained(selectable, key))
     return fail("'" + what + "' has no NVPTX lowering");
   if (what == "llvm.alloca")

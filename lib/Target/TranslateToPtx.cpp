@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Diagnostics.h"
 #include "Dialects.h"
 #include "LowerToNVVM.h"
 #include "Requirements.h"
@@ -19,10 +20,8 @@
 
 #include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
-#include "mlir/IR/Diagnostics.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
-#include "llvm/ADT/ScopeExit.h"
 #include "llvm/Analysis/CGSCCPassManager.h"
 #include "llvm/Analysis/LoopAnalysisManager.h"
 #include "llvm/IR/DiagnosticHandler.h"
@@ -34,7 +33,6 @@
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
-#include "llvm/Support/Threading.h"
 #include "llvm/Target/TargetMachine.h"
 #include <mutex>
 
@@ -42,35 +40,6 @@ using namespace mlir;
 using namespace sparseditto;
 
 namespace {
-/// Collects the errors that MLIR reports on this thread while it lives; other
-/// diagnostics go on to the handlers below.
-class ErrorCollector {
-public:
-  explicit ErrorCollector(MLIRContext *context)
-      : handler(context,
-                [this, thread = llvm::get_threadid()](Diagnostic &diagnostic) {
-                  if (llvm::get_threadid() != thread ||
-                      diagnostic.getSeverity() != DiagnosticSeverity::Error)
-                    return failure();
-                  llvm::raw_string_ostream os(text);
-                  if (!text.empty())
-                    os << "; ";
-                  if (!isa<UnknownLoc>(diagnostic.getLocation()))
-                    os << diagnostic.getLocation() << ": ";
-                  os << diagnostic.str();
-                  return success();
-                }) {}
-
-  llvm::Error error(llvm::StringRef what) const {
-    return llvm::createStringError(text.empty() ? what.str() + " failed"
-                                                : what.str() + ": " + text);
-  }
-
-private:
-  std::string text;
-  ScopedDiagnosticHandler handler;
-};
-
 /// Keeps the first LLVM error. Without a handler LLVM would print it and exit.
 struct FirstError : llvm::DiagnosticHandler {
   explicit FirstError(std::string &text) : text(text) {}
@@ -176,7 +145,7 @@ static llvm::Expected<std::string> generatePtx(gpu::GPUModuleOp gpuModule,
   llvm::LLVMContext llvmContext;
   llvmContext.setDiagnosticHandler(std::make_unique<FirstError>(diagnostic));
   auto failed = [&](llvm::StringRef what) {
-    return llvm::createStringError(what + ": " + diagnostic);
+    return llvm::createStringError(what + " failed: " + diagnostic);
   };
 
   ErrorCollector errors(gpuModule.getContext());
@@ -215,6 +184,9 @@ llvm::Expected<std::string> sparseditto::translateToPtx(ModuleOp module,
         "PTX version " + std::to_string(ptxVersion) + " is outside " +
         std::to_string(chip.minPtx) + ".." + std::to_string(chip.maxPtx) +
         ", what " + chip.name + " takes");
+  if (!isPtxVersion(ptxVersion))
+    return llvm::createStringError("there is no PTX version " +
+                                   std::to_string(ptxVersion));
   MLIRContext *context = module.getContext();
   loadKernelDialects(context);
   // A clone: the last step turns operations that the emulator knows into inline

@@ -32,6 +32,9 @@ struct Chip {
 llvm::ArrayRef<Chip> knownChips();
 /// The chip, or an error listing the known ones.
 llvm::Expected<const Chip *> findChip(llvm::StringRef name);
+/// Whether LLVM knows this PTX version; of others it silently makes its
+/// default.
+bool isPtxVersion(unsigned version);
 /// The PTX version to generate: the preferred one, lowered to `driverPtx`
 /// (0 = unknown) and `ptxasPtx` (0 = unknown). Fails if that does not suffice
 /// for the chip; LLVM is never called with a pair outside the table.

@@ -46,6 +46,30 @@ llvm::Expected<CompiledKernel> compileKernel(mlir::ModuleOp module,
                                              const Chip &chip,
                                              const PtxasOptions &options);
 
+enum class CompileOutcome {
+  Compiled, ///< PTX was made; the report says what ptxas made of it.
+  Rejected, ///< A diagnostic: it does not parse, verify, lower or fit the chip.
+  Crashed,  ///< The compiler died; the diagnostic has its last words.
+  TimedOut,
+};
+struct IsolatedCompile {
+  CompileOutcome outcome = CompileOutcome::Compiled;
+  std::string diagnostic; ///< Empty when compiled.
+  CompiledKernel kernel;  ///< When compiled.
+};
+struct IsolationLimits {
+  unsigned timeoutSeconds = 30;             ///< From MLIR to PTX.
+  uint64_t memoryBytes = uint64_t(4) << 30; ///< On top of this process.
+};
+
+/// compileKernel for text that nobody has checked: parsed and compiled to PTX
+/// in a child process, so that an abort inside LLVM, endless compilation or
+/// exhausted memory is an outcome. An Error means that no child could be made.
+llvm::Expected<IsolatedCompile>
+compileKernelIsolated(llvm::StringRef mlirText, const Chip &chip,
+                      const PtxasOptions &options,
+                      const IsolationLimits &limits = {});
+
 } // namespace sparseditto
 
 #endif // SPARSEDITTO_TARGET_COMPILE_H

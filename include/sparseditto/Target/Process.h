@@ -10,8 +10,10 @@
 #define SPARSEDITTO_TARGET_PROCESS_H
 
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
+#include <cstdint>
 #include <string>
 
 namespace sparseditto {
@@ -32,6 +34,19 @@ struct ProcessResult {
 llvm::Expected<ProcessResult> runProcess(llvm::ArrayRef<std::string> args,
                                          unsigned timeoutSeconds,
                                          size_t maxOutput = size_t(4) << 20);
+
+/// Runs `body` in a forked copy of this process, which a crash of the code
+/// cannot leave: the child has its own process group, default signal actions,
+/// no core dumps and at most `memoryBytes` of address space more than now (0 =
+/// no limit). `body` gets a file to write its result to and returns an exit
+/// code; `payload` receives the file. stdout and stderr end up in `output`.
+///
+/// Only the calling thread exists in the child: `body` must not wait for others
+/// (an MLIR context of its own, without threads, is fine).
+llvm::Expected<ProcessResult>
+runForked(llvm::function_ref<int(int resultFile)> body, unsigned timeoutSeconds,
+          uint64_t memoryBytes, std::string &payload,
+          size_t maxOutput = size_t(1) << 20);
 
 } // namespace sparseditto
 
