@@ -216,13 +216,22 @@ llvm::Expected<NpyHeader> NpyHeader::parse(llvm::ArrayRef<uint8_t> bytes) {
   llvm::StringRef text =
       llvm::toStringRef(bytes.slice(prefix, *total - prefix));
   if (llvm::Error error = HeaderParser(text, header).parse())
-    return std::move(error);
+    return error;
   if (!header.info.unsupported.empty())
     header.info.rows = header.info.cols = 0;
   else if (!flattenShape(header.info))
     return fail("npy header: size of shape {0} overflows",
                 shapeText(header.info.shape));
   return header;
+}
+
+llvm::Error NpyHeader::checkDataBytes(uint64_t got) const {
+  const uint64_t want = info.numBytes();
+  if (!info.unsupported.empty() || got == want)
+    return llvm::Error::success();
+  return fail("got {0} bytes of data; want {1} for shape {2} of {3}{4}", got,
+              want, shapeText(info.shape), name(info.type),
+              got < want ? "; truncated?" : "; one array a file");
 }
 
 void NpyHeader::normalize(const uint8_t *src, uint8_t *dst) const {

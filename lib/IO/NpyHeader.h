@@ -14,7 +14,6 @@
 #define SPARSEDITTO_LIB_IO_NPYHEADER_H
 
 #include "sparseditto/IO/TensorFile.h"
-#include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace sparseditto {
 
@@ -34,6 +33,10 @@ struct NpyHeader {
 
   /// Parses the header in `bytes`, which hold all of it. Messages have no path.
   static llvm::Expected<NpyHeader> parse(llvm::ArrayRef<uint8_t> bytes);
+
+  /// Fails unless `got`, the bytes that follow the header, is what the shape
+  /// takes. The message has no path.
+  llvm::Error checkDataBytes(uint64_t got) const;
 
   /// True if the data in the file is the matrix as it stands.
   bool isPlain() const {

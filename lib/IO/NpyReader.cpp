@@ -41,22 +41,16 @@ llvm::Error NpyFile::readHeader() {
     return readError(filePath, llvm::toString(parsed.takeError()));
   header = std::move(*parsed);
   header.info.name = llvm::sys::path::stem(filePath).str();
-  if (header.info.unsupported.empty()) {
-    const uint64_t got = file->size() - header.dataOffset;
-    const uint64_t want = header.info.numBytes();
-    if (got != want)
-      return readErrorV(
-          filePath, "got {0} bytes of data; want {1} for shape {2} of {3}{4}",
-          got, want, shapeText(header.info.shape), name(header.info.type),
-          got < want ? "; truncated?" : "; one array a file");
-  }
+  if (llvm::Error error =
+          header.checkDataBytes(file->size() - header.dataOffset))
+    return readError(filePath, llvm::toString(std::move(error)));
   infos.push_back(header.info);
   return llvm::Error::success();
 }
 
 llvm::Expected<Matrix> NpyFile::read(size_t index) {
   if (llvm::Error error = file->checkUnchanged())
-    return std::move(error);
+    return error;
   const uint8_t *data = file->bytes().data() + header.dataOffset;
   if (header.isPlain())
     return borrowMatrix(file, infos[index], data);
@@ -64,7 +58,7 @@ llvm::Expected<Matrix> NpyFile::read(size_t index) {
           checkDenseLimit(filePath, infos[index], options,
                           header.swapBytes ? "as a little-endian copy"
                                            : "as a copy in C order"))
-    return std::move(error);
+    return error;
   llvm::Expected<Matrix> matrix = allocateMatrix(filePath, infos[index]);
   if (matrix)
     header.normalize(data, matrix->mutableData());
@@ -75,6 +69,6 @@ OpenedFile sparseditto::openNpy(std::shared_ptr<FileBytes> file,
                                 const ReadOptions &options) {
   auto result = std::make_unique<NpyFile>(std::move(file), options);
   if (llvm::Error error = result->readHeader())
-    return std::move(error);
+    return error;
   return result;
 }

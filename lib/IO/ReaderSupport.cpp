@@ -24,11 +24,12 @@ std::string sparseditto::printable(llvm::StringRef text, size_t limit) {
 }
 
 std::string sparseditto::shapeText(llvm::ArrayRef<int64_t> shape) {
-  return "[" +
-         llvm::join(
-             llvm::map_range(shape, [](int64_t d) { return llvm::itostr(d); }),
-             ", ") +
-         "]";
+  std::string result;
+  llvm::raw_string_ostream os(result);
+  os << '[';
+  llvm::interleaveComma(shape, os);
+  os << ']';
+  return result;
 }
 
 std::optional<int64_t> sparseditto::checkedProduct(int64_t a, int64_t b) {

@@ -45,7 +45,7 @@ public:
 protected:
   llvm::Expected<Matrix> read(size_t index) override {
     if (llvm::Error error = file->checkUnchanged())
-      return std::move(error);
+      return error;
     return borrowMatrix(file, infos[index],
                         file->bytes().data() + begins[index]);
   }
@@ -297,6 +297,6 @@ OpenedFile sparseditto::openSafetensors(std::shared_ptr<FileBytes> file,
                                         const ReadOptions &) {
   auto result = std::make_unique<SafetensorsFile>(std::move(file));
   if (llvm::Error error = result->readHeader())
-    return std::move(error);
+    return error;
   return result;
 }

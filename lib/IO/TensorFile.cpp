@@ -41,9 +41,12 @@ static OpenedFile openBytes(std::shared_ptr<FileBytes> file,
     return openSafetensors(std::move(file), options);
   case FileFormat::Npy:
     return openNpy(std::move(file), options);
-  default:
-    return readErrorV(file->path(), "{0} files are not supported yet",
-                      name(*format));
+  case FileFormat::Npz:
+    return openNpz(std::move(file), options);
+  case FileFormat::MatrixMarket:
+    return openMatrixMarket(std::move(file), options);
+  case FileFormat::Smtx:
+    return openSmtx(std::move(file), options);
   }
   llvm_unreachable("unknown file format");
 }

@@ -11,6 +11,7 @@
 #include "llvm/ADT/StringSet.h"
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
 using namespace sparseditto;
@@ -99,6 +100,11 @@ sparseditto::choosePlan(const PatternReport &report, const Problem &problem,
     return llvm::createStringError("expected n of at least 1, got %lld",
                                    static_cast<long long>(ns.front()));
 
+  std::vector<const KernelFamily *> families;
+  for (const KernelFamily *family : allFamilies())
+    if (options.family.empty() || family->name() == options.family)
+      families.push_back(family);
+
   const MachineModel &model = MachineModel::forChip(chip.name);
   std::vector<Question> questions;
   for (int64_t n : ns) {
@@ -108,7 +114,7 @@ sparseditto::choosePlan(const PatternReport &report, const Problem &problem,
     state.problem.tuneN = n;
     state.computeCapability = chip.computeCapability;
     state.chip = chip.name.str();
-    state.families = allFamilies();
+    state.families = families;
     state.budget.candidates = options.budget;
     question.library = model.predictDenseLibrary(state.problem, n);
     auto source = createProposalSource(options.agent);
@@ -118,6 +124,12 @@ sparseditto::choosePlan(const PatternReport &report, const Problem &problem,
     if (!proposals)
       return proposals.takeError();
     question.proposals = std::move(*proposals);
+    if (!options.family.empty()) {
+      // The library neither competes nor limits what may be gained.
+      llvm::erase_if(question.proposals,
+                     [](const Proposal &p) { return p.useLibrary; });
+      question.library = std::numeric_limits<double>::max();
+    }
     questions.push_back(std::move(question));
   }
 
@@ -130,10 +142,12 @@ sparseditto::choosePlan(const PatternReport &report, const Problem &problem,
     choice.nMin = nMin;
     choice.nMax = question.n;
     choice.tuneN = question.n;
-    choice.libraryMicroseconds = question.library;
+    Problem tuned = problem;
+    tuned.tuneN = question.n;
+    choice.libraryMicroseconds = model.predictDenseLibrary(tuned, question.n);
     choice.useLibrary = true;
-    choice.predictedMicroseconds = question.library;
-    choice.reason = "no candidate stood";
+    choice.predictedMicroseconds = choice.libraryMicroseconds;
+    choice.reason = "dense library: no candidate could be built";
     for (const Proposal &proposal : question.proposals) {
       if (!proposal.useLibrary) {
         if (!formats.contains(packingKey(proposal.strategy)))
@@ -152,8 +166,6 @@ sparseditto::choosePlan(const PatternReport &report, const Problem &problem,
       choice.reason = proposal.reason;
       break;
     }
-    Problem tuned = problem;
-    tuned.tuneN = question.n;
     double bytes = byteSize(problem.type) * double(problem.m) * problem.k;
     if (!choice.useLibrary)
       bytes = findFamily(choice.strategy.family)

@@ -11,6 +11,7 @@
 #include "PackageText.h"
 #include "sparseditto/Analysis/Analyze.h"
 #include "sparseditto/IO/TensorFile.h"
+#include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/GlobPattern.h"
 #include "llvm/Support/ThreadPool.h"
 #include <map>
@@ -69,6 +70,10 @@ static llvm::Error runJob(Job &job, const CompileOptions &options,
   auto stored = job.file->load(job.index);
   if (!stored)
     return stored.takeError();
+  // What the package keeps is a copy, or the mapping itself: either way the
+  // pages need not stay resident.
+  auto releasePages = llvm::make_scope_exit(
+      [&] { job.file->release(job.index); });
   if (stored->rows == 0 || stored->cols == 0) {
     job.skipped = "empty";
     return llvm::Error::success();
@@ -119,10 +124,14 @@ collectJobs(const CompileOptions &options,
     for (auto [index, info] : llvm::enumerate((*file)->tensors())) {
       if (!glob->match(info.name))
         continue;
-      if (info.shape.size() < 2) {
+      if (!info.unsupported.empty()) {
+        result.skipped.push_back({info.name, path, info.unsupported});
+        continue;
+      }
+      if (info.rank() < 2) {
         result.skipped.push_back(
             {info.name, path,
-             "rank " + std::to_string(info.shape.size()) + ", not a matrix"});
+             "rank " + std::to_string(info.rank()) + ", not a matrix"});
         continue;
       }
       Job job;
@@ -187,7 +196,7 @@ sparseditto::compilePackage(const CompileOptions &options) {
                         job.notes.end());
     if (!job.skipped.empty())
       result.skipped.push_back(
-          {job.name, job.file->path().str(), job.skipped});
+          {job.name, job.file->path(), job.skipped});
     for (CompiledLayer &compiled : job.layers) {
       for (auto [manifest, kernel] :
            llvm::zip_equal(compiled.layer.kernels, compiled.kernels)) {
@@ -197,9 +206,8 @@ sparseditto::compilePackage(const CompileOptions &options) {
         contents.emplace_back(manifest.ptxFile, kernel->ptx);
         if (!manifest.cubinFile.empty())
           contents.emplace_back(manifest.cubinFile, kernel->cubin);
-        std::string mlirFile = "kernels/" + manifest.symbol + ".mlir";
-        if (written.insert(mlirFile).second)
-          contents.emplace_back(mlirFile, kernel->mlir);
+        if (written.insert(manifest.mlirFile).second)
+          contents.emplace_back(manifest.mlirFile, kernel->mlir);
       }
       for (const PackedWeight &packed : compiled.layer.packed)
         result.packedBytes += packed.numBytes();

@@ -66,11 +66,7 @@ sparseditto::compileLayer(const Matrix &weight, const PatternReport &report,
       candidate.proposal = proposal;
       candidate.n = n;
       KernelResources resources;
-      if (!options.family.empty() &&
-          proposal.strategy.family != options.family) {
-        candidate.status = CandidateStatus::Illegal;
-        candidate.message = "family not asked for";
-      } else if (const PackedWeight *copy = packFor(proposal.strategy)) {
+      if (const PackedWeight *copy = packFor(proposal.strategy)) {
         Problem tuned = problem;
         tuned.tuneN = n;
         auto kernel = cache.get(*findFamily(proposal.strategy.family), tuned,
@@ -130,6 +126,7 @@ sparseditto::compileLayer(const Matrix &weight, const PatternReport &report,
         std::string stem = "kernels/" + manifest.symbol + "." + row.chip;
         manifest.ptxFile = stem + ".ptx";
         manifest.cubinFile = kernel->cubin.empty() ? "" : stem + ".cubin";
+        manifest.mlirFile = "kernels/" + manifest.symbol + ".mlir";
         bool isKnown = llvm::any_of(layer.kernels, [&](const auto &known) {
           return known.symbol == manifest.symbol && known.chip == manifest.chip;
         });

@@ -20,6 +20,7 @@
 namespace sparseditto::tool {
 
 int analyzeMain(llvm::ArrayRef<const char *> args);
+int compileMain(llvm::ArrayRef<const char *> args);
 
 } // namespace sparseditto::tool
 

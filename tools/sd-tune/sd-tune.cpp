@@ -25,6 +25,8 @@ struct Subcommand {
 static constexpr Subcommand subcommands[] = {
     {"analyze", "find the sparsity pattern of every tensor of weight files",
      analyzeMain},
+    {"compile", "choose and build kernels for weight files, as a package",
+     compileMain},
 };
 
 static void printUsage(llvm::raw_ostream &os) {

@@ -347,8 +347,10 @@ TEST(SafetensorsWriter, IsDeterministicAndAligned) {
     order.push_back(opened->tensors()[i].name);
     Matrix matrix = loadOrFail(*opened, i);
     // The file is mapped at a page, so this is the offset in the file.
-    if (matrix.numBytes() % 64 == 0)
-      EXPECT_EQ(uintptr_t(matrix.data) % 64, 0u) << matrix.name;
+    EXPECT_EQ(uintptr_t(matrix.data) %
+                  (matrix.numBytes() % 64 == 0 ? 64 : byteSize(matrix.type)),
+              0u)
+        << matrix.name;
   }
   EXPECT_EQ(order, (std::vector<std::string>{"values", "meta", "rows", "half",
                                              "odd"}));

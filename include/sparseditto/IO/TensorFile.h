@@ -55,6 +55,8 @@ struct TensorInfo {
   /// Not empty if load() refuses this tensor (an element type that is not
   /// supported, ...): the reason. Its type and matrix size mean nothing then.
   std::string unsupported;
+  /// True if the file has no values and load() makes them up from a seed.
+  bool valuesGenerated = false;
 
   size_t rank() const { return shape.size(); }
   uint64_t numBytes() const {

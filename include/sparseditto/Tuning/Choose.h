@@ -42,6 +42,10 @@ struct ChooseOptions {
   std::string agent = "heuristic"; ///< createProposalSource() spec.
   /// Packed copies of the weight besides the dense original.
   unsigned maxCopies = 1;
+  /// Not empty: only this family's kernels, even where the dense library is
+  /// predicted to be faster. The library still stands in where none can be
+  /// built. For benchmarks and tests of one family.
+  std::string family;
   /// Candidates that may be evaluated in all.
   int64_t budget = 64;
 };

@@ -28,9 +28,6 @@ struct CompileOptions {
   /// and f64 files, else as stored.
   std::optional<ElementType> type;
   Epilogue epilogue;
-  /// Restrict the choice to one family ("" = all); refusals then fall back to
-  /// the dense library as ever.
-  std::string family;
   std::string outputDirectory;
   PtxasOptions ptxas;
   unsigned jobs = 0; ///< Worker threads; 0 = one a core.

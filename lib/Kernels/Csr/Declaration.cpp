@@ -133,19 +133,25 @@ std::vector<Strategy> CsrFamily::candidates(const PatternReport &report,
   const double maxQuads = double(report.rowCounts.max) / 4;
   // Where one row would outlast the others several times, share it.
   const int64_t split = maxQuads > 4 * meanQuads && maxQuads > 64 ? 64 : 1024;
-  auto add = [&](int64_t tileN, int64_t warps, int64_t source) {
+  // Both orders, so that one packed copy can serve every N; the better first.
+  auto addOrder = [&](int64_t tileN, int64_t warps, int64_t source,
+                      int64_t order) {
     Strategy s = declaration().defaults();
     s.set("tile_n", tileN);
     s.set("warps", warps);
     s.set("x_source", source);
     s.set("split", split);
-    s.set("bank_order", tileN <= 2 ? 32 : 8);
+    s.set("bank_order", order);
     const double steps = meanQuads / 32;
     s.set("prefetch", steps <= 1 ? 1 : steps <= 2 ? 2 : 4);
     if (llvm::Error error = check(s, problem, computeCapability))
       llvm::consumeError(std::move(error));
     else if (!llvm::is_contained(result, s))
       result.push_back(std::move(s));
+  };
+  auto add = [&](int64_t tileN, int64_t warps, int64_t source) {
+    addOrder(tileN, warps, source, bestBankOrder(tileN));
+    addOrder(tileN, warps, source, bestBankOrder(tileN) == 32 ? 8 : 32);
   };
   for (int64_t tileN : {tile, tile / 2, tile / 4})
     if (tileN >= 1) {
@@ -172,6 +178,9 @@ CostModel CsrFamily::cost(const PatternReport &report, const Problem &problem,
                    byteSize(problem.outputType) * double(problem.m));
   // Unpacking a non-zero costs about as much as two tokens' multiply-adds.
   cost.fmaFlops = 2.0 * padded * tiles * double(tileN + 2);
+  // Bank conflicts of the other order.
+  if (*strategy.get("bank_order") != bestBankOrder(tileN))
+    cost.fmaFlops *= 1.3;
   const double blocks = double(report.rows) / double(warps);
   cost.l2Bytes = blocks * tiles * double(csr::stagedBytes(problem, tileN)) +
                  (tiles - 1) * cost.weightBytes;
