@@ -8,6 +8,7 @@
 
 #include "sparseditto/IO/Matrix.h"
 #include "Transpose.h"
+#include "sparseditto/Support/NarrowFloats.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
@@ -146,9 +147,9 @@ llvm::Expected<Matrix> Matrix::convertedTo(ElementType target,
     // Filling a table costs as much as converting its entries.
     constexpr int64_t tableWorthwhile = 4 * 65536;
     if (type == ElementType::F32 && target == ElementType::F16)
-      counts = convertFloats<floatToHalf, 0x7c00>(data, dst, count);
+      counts = convertFloats<halfBits, 0x7c00>(data, dst, count);
     else if (type == ElementType::F32 && target == ElementType::BF16)
-      counts = convertFloats<floatToBFloat16, 0x7f80>(data, dst, count);
+      counts = convertFloats<bfloat16Bits, 0x7f80>(data, dst, count);
     else if (byteSize(type) == 2 && count > tableWorthwhile)
       counts = convertByTable<uint16_t>(type, data, target, dst, count);
     else if (byteSize(type) == 1)

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "sparseditto/Support/ElementType.h"
+#include "sparseditto/Support/NarrowFloats.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/ErrorHandling.h"
 #include <bit>
@@ -137,24 +138,31 @@ static uint32_t narrow(double value, FloatFormat f) {
                                  : infinity | mantissaMask);
   const uint32_t overflow =
       f.hasInfinity ? infinity : (infinity | (mantissaMask - 1));
-  double magnitude = std::fabs(value);
-  if (std::isinf(magnitude))
+  if (std::isinf(value))
     return sign | overflow;
-  if (magnitude == 0)
+  const uint64_t bits = std::bit_cast<uint64_t>(value);
+  const int exponent = int((bits >> 52) & 0x7ff) - 1023;
+  if (exponent == -1023) // Zero, or far below every format's smallest.
     return sign;
-  int exponent;
-  std::frexp(magnitude, &exponent); // magnitude = m * 2^exponent, m in [.5, 1)
-  int e = std::max(exponent - 1, 1 - bias);
-  // Scaled so that one unit is one unit in the last place; nearbyint rounds to
-  // even under the default rounding mode.
-  double scaled =
-      std::nearbyint(std::ldexp(magnitude, int(f.mantissaBits) - e));
-  uint64_t units = uint64_t(scaled);
+  const uint64_t significand = (bits & ((1ull << 52) - 1)) | (1ull << 52);
+  const int e = std::max(exponent, 1 - bias);
+  // One unit is one unit in the last place of the result.
+  const int shift = 52 - int(f.mantissaBits) + (e - exponent);
+  if (shift > 53) // Less than half a unit.
+    return sign;
+  const uint64_t odd = (significand >> shift) & 1;
+  const uint64_t units =
+      (significand + ((1ull << (shift - 1)) - 1) + odd) >> shift;
   // units may have carried into the next binade; the encoding absorbs it.
   uint64_t encoded = units >= (1ull << f.mantissaBits)
                          ? (uint64_t(e + bias - 1) << f.mantissaBits) + units
                          : units;
   return sign | (encoded > overflow ? overflow : uint32_t(encoded));
+}
+
+/// 2^exponent, for a normal result.
+static double powerOfTwo(int exponent) {
+  return std::bit_cast<double>(uint64_t(exponent + 1023) << 52);
 }
 
 static double widen(uint32_t bits, FloatFormat f) {
@@ -171,39 +179,19 @@ static double widen(uint32_t bits, FloatFormat f) {
   else if (e == exponentMask && !f.hasInfinity && mantissa == mantissaMask)
     magnitude = std::numeric_limits<double>::quiet_NaN();
   else if (e == 0)
-    magnitude = std::ldexp(double(mantissa), 1 - bias - int(f.mantissaBits));
+    magnitude = double(mantissa) * powerOfTwo(1 - bias - int(f.mantissaBits));
   else
-    magnitude = std::ldexp(double(mantissa | (1u << f.mantissaBits)),
-                           int(e) - bias - int(f.mantissaBits));
+    magnitude = double(mantissa | (1u << f.mantissaBits)) *
+                powerOfTwo(int(e) - bias - int(f.mantissaBits));
   return negative ? -magnitude : magnitude;
 }
 
-// The two conversions that run over whole weights work on the bits; the others
-// go through narrow().
-uint16_t sparseditto::floatToHalf(float value) {
-  const uint32_t bits = std::bit_cast<uint32_t>(value);
-  const uint16_t sign = uint16_t(bits >> 16) & 0x8000;
-  const uint32_t magnitude = bits & 0x7fffffff;
-  if (magnitude > 0x7f800000) // NaN
-    return sign | 0x7e00;
-  if (magnitude >= 0x47800000) // 2^16 and above
-    return sign | 0x7c00;
-  if (magnitude >= 0x38800000) { // normal: rebias by 112, drop 13 bits
-    uint32_t units = magnitude - (112u << 23);
-    return sign | uint16_t((units + 0xfff + ((units >> 13) & 1)) >> 13);
-  }
-  // Subnormal: adding 0.5 makes the FPU round to a multiple of 2^-24.
-  float rounded = std::bit_cast<float>(magnitude) + 0.5f;
-  return sign | uint16_t(std::bit_cast<uint32_t>(rounded) - 0x3f000000);
-}
+uint16_t sparseditto::floatToHalf(float value) { return halfBits(value); }
 float sparseditto::halfToFloat(uint16_t bits) {
   return float(widen(bits, half));
 }
 uint16_t sparseditto::floatToBFloat16(float value) {
-  const uint32_t bits = std::bit_cast<uint32_t>(value);
-  if ((bits & 0x7fffffff) > 0x7f800000) // NaN: keep the sign only.
-    return (uint16_t(bits >> 16) & 0x8000) | 0x7fc0;
-  return uint16_t((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+  return bfloat16Bits(value);
 }
 float sparseditto::bfloat16ToFloat(uint16_t bits) {
   return std::bit_cast<float>(uint32_t(bits) << 16);
