@@ -240,8 +240,16 @@ void LogParser::parseUsed(llvm::StringRef text) {
 
 void LogParser::addMessage(PtxasSeverity severity, llvm::StringRef text,
                            unsigned number) {
-  if (report.messages.size() >= maxMessages)
-    return;
+  // A log alone has no exit code; errors in it mean there was one.
+  bool firstError = severity >= PtxasSeverity::Error && report.exitCode == 0;
+  if (firstError)
+    report.exitCode = 1;
+  if (report.messages.size() >= maxMessages) {
+    // Behind a flood of remarks the error is still what counts.
+    if (!firstError)
+      return;
+    report.messages.pop_back();
+  }
   PtxasMessage message;
   message.severity = severity;
   message.line = number;
@@ -271,7 +279,7 @@ void LogParser::addMessage(PtxasSeverity severity, llvm::StringRef text,
       message.line = 0;
   }
   message.kernel = quotedAfter(text, "function '").str();
-  message.text = text.str();
+  message.text = text.empty() ? "no text" : text.str();
   report.messages.push_back(std::move(message));
 }
 
@@ -284,10 +292,5 @@ PtxasReport sparseditto::parsePtxasLog(llvm::StringRef log) {
     parser.parse(line);
     log = rest;
   }
-  // A log alone has no exit code; errors in it mean there was one.
-  if (llvm::any_of(report.messages, [](const PtxasMessage &message) {
-        return message.severity >= PtxasSeverity::Error;
-      }))
-    report.exitCode = 1;
   return report;
 }

@@ -262,6 +262,17 @@ TEST(PtxasLog, FloodOfMessages) {
   EXPECT_EQ(report.log.size(), log.size());
 }
 
+TEST(PtxasLog, ErrorBehindAFlood) {
+  std::string log;
+  for (int i = 0; i < 1500; ++i)
+    log += "ptxas info    : (C7508) Setmaxnreg ignored\n";
+  log += "ptxas k.ptx, line 9; error   : no\n";
+  PtxasReport report = parsePtxasLog(log);
+  EXPECT_EQ(report.messages.size(), 1000u);
+  EXPECT_EQ(report.firstError(), "line 9: no");
+  EXPECT_FALSE(report.ok());
+}
+
 // Cuts and byte flips of a real log: no crash, and no kernel out of nothing.
 TEST(PtxasLog, DamagedText) {
   const std::string log =

@@ -12,7 +12,7 @@ set -euo pipefail
 seconds=${1:?usage: run.sh SECONDS [READER...]}
 shift
 readers=("$@")
-[ ${#readers[@]} -gt 0 ] || readers=(safetensors npy npz mtx smtx)
+[ ${#readers[@]} -gt 0 ] || readers=(safetensors npy npz mtx smtx ptxas-log)
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
 build=${SPARSEDITTO_FUZZ_BUILD:-$root/build-fuzz}
