@@ -12,13 +12,17 @@
 #include "sparseditto/Dialect/SparsePattern/Transforms/BufferizableOpInterfaceImpl.h"
 #include "sparseditto/Dialect/SparsePattern/Transforms/Passes.h"
 #include "sparseditto/Target/Passes.h"
+#include "sparseditto/Transforms/Passes.h"
+#include "sparseditto/Transforms/Strategies.h"
 
 void sparseditto::registerAllDialects(mlir::DialectRegistry &registry) {
   registry.insert<mlir::sparsepattern::SparsePatternDialect>();
   mlir::sparsepattern::registerBufferizableOpInterfaceExternalModels(registry);
+  registerStrategyVerifier(registry);
 }
 
 void sparseditto::registerAllPasses() {
   mlir::sparsepattern::registerSparsePatternPasses();
   registerSparseDittoTargetPasses();
+  registerSparseDittoTransformsPasses();
 }

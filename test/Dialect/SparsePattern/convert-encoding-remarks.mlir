@@ -20,3 +20,10 @@ module {
 module {
   func.func private @f(tensor<8x512xf32, #sparsepattern.encoding<nm = 2:512>>)
 }
+
+// -----
+
+// expected-remark@below {{sparse_tensor has no storage for missing rows and columns}}
+module {
+  func.func private @f(tensor<8x8xf32, #sparsepattern.encoding<channel = both, kept = 0.25>>)
+}

@@ -10,6 +10,11 @@ func.func private @c1_zero(tensor<8x8xf16, #sparsepattern.encoding<nm = 0:4>>)
 
 // -----
 
+// expected-error@+1 {{only channel runs along both axes, not nm (C1)}}
+func.func private @c1_both(tensor<8x8xf16, #sparsepattern.encoding<nm = 2:4 along both>>)
+
+// -----
+
 // expected-error@+1 {{block needs positive sizes of more than one element, got 1x1 (C2)}}
 func.func private @c2(tensor<8x8xf16, #sparsepattern.encoding<block = 1x1>>)
 
@@ -349,7 +354,7 @@ func.func private @pattern(tensor<8x8xf16, #sparsepattern.encoding<nn = 2:4>>)
 
 // -----
 
-// expected-error@+1 {{expected rows or cols, got 'lines'}}
+// expected-error@+1 {{expected rows, cols or both, got 'lines'}}
 func.func private @axis(tensor<8x8xf16, #sparsepattern.encoding<nm = 2:4 along lines>>)
 
 // -----

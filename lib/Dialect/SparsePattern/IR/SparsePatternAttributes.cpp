@@ -116,7 +116,8 @@ EncodingAttr EncodingAttr::getTransposed() const {
   switch (getKind()) {
   case PatternKind::NM:
   case PatternKind::Channel:
-    axis = axis == PatternAxis::Rows ? PatternAxis::Cols : PatternAxis::Rows;
+    if (axis != PatternAxis::Both)
+      axis = axis == PatternAxis::Rows ? PatternAxis::Cols : PatternAxis::Rows;
     break;
   case PatternKind::Block:
   case PatternKind::Banded:
@@ -192,6 +193,9 @@ LogicalResult EncodingAttr::verify(EmitError emitError, PatternKind kind,
   if (kind == PatternKind::NM && !(0 < sizes[0] && sizes[0] < sizes[1]))
     return emitError() << "nm needs 0 < n < m, got " << sizes[0] << ":"
                        << sizes[1] << " (C1)";
+  if (axis == PatternAxis::Both && kind != PatternKind::Channel)
+    return emitError() << "only channel runs along both axes, not "
+                       << stringifyPatternKind(kind) << " (C1)";
   if (kind == PatternKind::Block &&
       (sizes[0] < 1 || sizes[1] < 1 || (sizes[0] == 1 && sizes[1] == 1)))
     return emitError() << "block needs positive sizes of more than one element,"
@@ -299,7 +303,7 @@ static ParseResult parseAxis(AsmParser &parser, PatternAxis &axis) {
     return failure();
   std::optional<PatternAxis> parsed = symbolizePatternAxis(word);
   if (!parsed)
-    return parser.emitError(location, "expected rows or cols, got '")
+    return parser.emitError(location, "expected rows, cols or both, got '")
            << word << "'";
   axis = *parsed;
   return success();

@@ -67,6 +67,10 @@ sparsepattern::toSparseTensorEncoding(EncodingAttr encoding,
                 {line, position.floorDiv(sizes[1]), position % sizes[1]});
   }
   case PatternKind::Channel:
+    if (encoding.getAxis() == PatternAxis::Both) {
+      reason = "sparse_tensor has no storage for missing rows and columns";
+      return {};
+    }
     return alongRows ? make({compressed, dense}, {i, j})
                      : make({compressed, dense}, {j, i});
   case PatternKind::Banded:

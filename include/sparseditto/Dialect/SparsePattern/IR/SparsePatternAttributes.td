@@ -39,7 +39,8 @@ def SparsePattern_PatternKind : SparsePattern_Enum<"PatternKind",
 def SparsePattern_Axis : SparsePattern_Enum<"PatternAxis",
     "axis along which a pattern runs", [
   I32EnumAttrCase<"Rows", 0, "rows">,
-  I32EnumAttrCase<"Cols", 1, "cols">
+  I32EnumAttrCase<"Cols", 1, "cols">,
+  I32EnumAttrCase<"Both", 2, "both">
 ]>;
 
 def SparsePattern_Layout : SparsePattern_Enum<"TokenLayout",
@@ -90,13 +91,14 @@ def SparsePattern_EncodingAttr : SparsePattern_Attr<"Encoding", "encoding", [
     | `unstructured` | zeros anywhere |
     | `nm = n:m along rows` | at most n non-zeros in each aligned group of m consecutive elements of a row (`along cols`: of a column) |
     | `block = r x c` | the aligned r x c blocks are the unit that was pruned |
-    | `channel = rows` | the zeros are whole rows (`cols`: whole columns) |
+    | `channel = rows` | whole rows are zero (`cols`: whole columns, `both`: rows and columns) |
     | `banded = l:u` | element (i, j) is zero unless i - l <= j <= i + u |
     | `hybrid = [s : <part>, ...]` | the sum of the parts; part i holds the share s of the non-zeros |
 
     followed by numbers, all optional: `density`, the non-zeros over M*K; `kept`,
-    the fraction of blocks or channels with a non-zero; `fill`, the non-zeros
-    over the elements of the kept blocks.
+    the fraction of blocks with a non-zero, or of the weight that is left without its
+    zero rows and columns; `fill`, the non-zeros over the elements of the kept
+    blocks.
 
     A claim must be true of every group of the data; nothing is approximate.
 
