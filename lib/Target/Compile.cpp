@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "sparseditto/Target/Compile.h"
+#include "Backend.h"
 #include "Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
@@ -96,6 +97,7 @@ llvm::Expected<IsolatedCompile>
 sparseditto::compileKernelIsolated(llvm::StringRef mlirText, const Chip &chip,
                                    const PtxasOptions &options,
                                    const IsolationLimits &limits) {
+  initializeBackend();
   IsolatedCompile isolated;
   auto stop = [&](CompileOutcome outcome, const llvm::Twine &diagnostic) {
     isolated.outcome = outcome;

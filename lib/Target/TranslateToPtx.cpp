@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Backend.h"
 #include "Diagnostics.h"
 #include "Dialects.h"
 #include "LowerToNVVM.h"
@@ -75,8 +76,7 @@ static bool isLowered(gpu::GPUModuleOp module) {
               .wasInterrupted();
 }
 
-static llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
-createTargetMachine(const Chip &chip, unsigned ptxVersion) {
+void sparseditto::initializeBackend() {
   static std::once_flag once;
   std::call_once(once, [] {
     LLVMInitializeNVPTXTargetInfo();
@@ -84,6 +84,11 @@ createTargetMachine(const Chip &chip, unsigned ptxVersion) {
     LLVMInitializeNVPTXTargetMC();
     LLVMInitializeNVPTXAsmPrinter();
   });
+}
+
+static llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
+createTargetMachine(const Chip &chip, unsigned ptxVersion) {
+  initializeBackend();
   llvm::Triple triple("nvptx64-nvidia-cuda");
   std::string error;
   const llvm::Target *target =
