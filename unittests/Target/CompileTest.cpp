@@ -9,7 +9,11 @@
 #include "sparseditto/Target/Compile.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/bit.h"
 #include "gtest/gtest.h"
+#include <cmath>
+#include <limits>
 
 using namespace mlir;
 using namespace sparseditto;
@@ -275,6 +279,42 @@ TEST_F(Compile, MathStaysInsideTheModule) {
     EXPECT_TRUE(contains(*text, "ex2.approx"));
     EXPECT_TRUE(contains(*text, "sqrt.rn.f32"));
   }
+}
+
+// LLVM folds a function of a constant with the arithmetic of the host, so the
+// PTX shows the value that the rewritten function has.
+TEST_F(Compile, MathOfConstants) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  auto fold = [&](llvm::StringRef function, float x) -> float {
+    std::string bits = llvm::utohexstr(llvm::bit_cast<uint32_t>(x));
+    std::string text = llvm::cantFail(
+        ptx("%x = arith.constant 0x" + std::string(8 - bits.size(), '0') +
+            bits + " : f32\n%y = math." + function.str() +
+            " %x : f32\n%z = arith.bitcast %y : f32 to i32\n"
+            "llvm.store %z, %p : i32, !llvm.ptr<1>"));
+    llvm::StringRef store =
+        llvm::StringRef(text).split("st.global.b32").second.split("], ").second;
+    int64_t value = 0;
+    EXPECT_FALSE(store.split(';').first.getAsInteger(0, value)) << text;
+    return llvm::bit_cast<float>(uint32_t(value));
+  };
+  auto ulps = [](float got, double wanted) {
+    float nearest = float(wanted);
+    return std::fabs(double(got) - wanted) /
+           (double(std::nextafter(std::fabs(nearest), 1e38f)) -
+            std::fabs(nearest));
+  };
+  for (float x : {-87.0f, -50.25f, -20.7f, -1.0f, -0.001f, 0.0f, 1e-6f, 0.3f,
+                  1.0f, 10.1f, 33.3f, 66.6f, 87.9f})
+    EXPECT_LE(ulps(fold("exp", x), std::exp(double(x))), 1.5) << x;
+  EXPECT_EQ(fold("exp", 200.0f), infinity);
+  EXPECT_EQ(fold("exp", -200.0f), 0.0f);
+  for (float x : {-9.0f, -1.5f, -0.1f, 1e-5f, 0.7f, 3.0f, 20.0f}) {
+    EXPECT_LE(ulps(fold("tanh", x), std::tanh(double(x))), 8.0) << x;
+    EXPECT_NEAR(fold("erf", x), std::erf(double(x)), 1e-6) << x;
+  }
+  EXPECT_EQ(fold("rsqrt", 4.0f), 0.5f);
+  EXPECT_EQ(fold("rsqrt", 0.0f), infinity);
 }
 
 TEST_F(Compile, SharedMemoryThatWouldBeWrong) {
