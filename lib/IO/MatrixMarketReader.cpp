@@ -28,9 +28,8 @@ enum class Symmetry { General, Symmetric, Skew };
 class MatrixMarketFile final : public TensorFile {
 public:
   MatrixMarketFile(std::shared_ptr<FileBytes> bytes, const ReadOptions &options)
-      : TensorFile(bytes->path(), FileFormat::MatrixMarket),
-        file(std::move(bytes)), options(options), body(filePath, file->text()) {
-  }
+      : TensorFile(bytes->path(), FileFormat::MatrixMarket, options),
+        file(std::move(bytes)), body(filePath, file->text()) {}
 
   llvm::Error readHeader();
 
@@ -49,7 +48,6 @@ private:
                      const TextCursor &cursor) const;
 
   std::shared_ptr<FileBytes> file;
-  ReadOptions options;
   TextCursor body; ///< On the size line, once that is read.
   bool array = false;
   MatrixMarketField field = MatrixMarketField::Real;

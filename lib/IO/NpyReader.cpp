@@ -16,12 +16,12 @@ namespace {
 class NpyFile final : public TensorFile {
 public:
   NpyFile(std::shared_ptr<FileBytes> bytes, const ReadOptions &options)
-      : TensorFile(bytes->path(), FileFormat::Npy), file(std::move(bytes)),
-        options(options) {}
+      : TensorFile(bytes->path(), FileFormat::Npy, options),
+        file(std::move(bytes)) {}
 
   llvm::Error readHeader();
 
-  void release(size_t) override {
+  void dropPages(size_t) override {
     file->dropPages(header.dataOffset, header.info.numBytes());
   }
 
@@ -30,7 +30,6 @@ protected:
 
 private:
   std::shared_ptr<FileBytes> file;
-  ReadOptions options;
   NpyHeader header;
 };
 } // namespace

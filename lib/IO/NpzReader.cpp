@@ -22,16 +22,15 @@ namespace {
 class NpzFile final : public TensorFile {
 public:
   NpzFile(std::shared_ptr<FileBytes> bytes, const ReadOptions &options)
-      : TensorFile(bytes->path(), FileFormat::Npz), file(std::move(bytes)),
-        options(options) {}
+      : TensorFile(bytes->path(), FileFormat::Npz, options),
+        file(std::move(bytes)) {}
 
   llvm::Error readHeaders();
 
-  void release(size_t index) override {
-    if (index < arrays.size())
-      file->dropPages(
-          uint64_t(arrays[index].member.data.data() - file->bytes().data()),
-          arrays[index].member.data.size());
+  void dropPages(size_t index) override {
+    file->dropPages(
+        uint64_t(arrays[index].member.data.data() - file->bytes().data()),
+        arrays[index].member.data.size());
   }
 
 protected:
@@ -50,7 +49,6 @@ private:
   llvm::Error readInto(const Array &array, Matrix &matrix) const;
 
   std::shared_ptr<FileBytes> file;
-  ReadOptions options;
   std::vector<Array> arrays; ///< Parallel to infos.
 };
 } // namespace

@@ -31,15 +31,14 @@ constexpr unsigned maxNesting = 3;
 
 class SafetensorsFile final : public TensorFile {
 public:
-  explicit SafetensorsFile(std::shared_ptr<FileBytes> bytes)
-      : TensorFile(bytes->path(), FileFormat::Safetensors),
+  SafetensorsFile(std::shared_ptr<FileBytes> bytes, const ReadOptions &options)
+      : TensorFile(bytes->path(), FileFormat::Safetensors, options),
         file(std::move(bytes)) {}
 
   llvm::Error readHeader();
 
-  void release(size_t index) override {
-    if (index < begins.size())
-      file->dropPages(begins[index], ends[index] - begins[index]);
+  void dropPages(size_t index) override {
+    file->dropPages(begins[index], ends[index] - begins[index]);
   }
 
 protected:
@@ -294,8 +293,8 @@ llvm::Error SafetensorsFile::readHeader() {
 }
 
 OpenedFile sparseditto::openSafetensors(std::shared_ptr<FileBytes> file,
-                                        const ReadOptions &) {
-  auto result = std::make_unique<SafetensorsFile>(std::move(file));
+                                        const ReadOptions &options) {
+  auto result = std::make_unique<SafetensorsFile>(std::move(file), options);
   if (llvm::Error error = result->readHeader())
     return error;
   return result;

@@ -23,8 +23,8 @@ namespace {
 class SmtxFile final : public TensorFile {
 public:
   SmtxFile(std::shared_ptr<FileBytes> bytes, const ReadOptions &options)
-      : TensorFile(bytes->path(), FileFormat::Smtx), file(std::move(bytes)),
-        options(options), body(filePath, file->text()) {}
+      : TensorFile(bytes->path(), FileFormat::Smtx, options),
+        file(std::move(bytes)), body(filePath, file->text()) {}
 
   llvm::Error readHeader();
 
@@ -33,7 +33,6 @@ protected:
 
 private:
   std::shared_ptr<FileBytes> file;
-  ReadOptions options;
   TextCursor body; ///< On the header line, once that is read.
   int64_t nonZeros = 0;
 };

@@ -13,8 +13,9 @@
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "gmock/gmock.h"
-#include <fcntl.h>
+#include <cmath>
 #include <fstream>
+#include <limits>
 #include <unistd.h>
 
 using namespace sparseditto;
@@ -251,6 +252,60 @@ TEST(Safetensors, UnknownTypeHidesNoOtherTensor) {
   EXPECT_THAT(
       error(R"({"a":{"dtype":"f16","shape":[4],"data_offsets":[0,8]}})", 8),
       HasSubstr("dtype 'f16'"));
+}
+
+// What torch.nn.utils.prune leaves in a state dict.
+TEST(Safetensors, AppliesPruningMasks) {
+  TempDir dir;
+  std::vector<float> weight = {1, -2, std::numeric_limits<float>::infinity(),
+                               -4};
+  std::vector<float> mask = {1, 0, 0, 1};
+  std::vector<uint8_t> bits = {0, 1, 1, 0};
+  std::vector<SafetensorsEntry> entries = {
+      {"fc.weight_orig", ElementType::F32, {2, 2}, rawBytes(weight)},
+      {"fc.weight_mask", ElementType::F32, {2, 2}, rawBytes(mask)},
+      {"out.weight_orig", ElementType::F32, {2, 2}, rawBytes(weight)},
+      {"out.weight_mask", ElementType::Bool, {2, 2}, bits},
+      // No pairs: another shape, a name that is taken, a mask alone.
+      {"a_orig", ElementType::F32, {4}, rawBytes(weight)},
+      {"a_mask", ElementType::Bool, {2, 2}, bits},
+      {"b_orig", ElementType::F32, {4}, rawBytes(weight)},
+      {"b_mask", ElementType::Bool, {4}, bits},
+      {"b", ElementType::F32, {4}, rawBytes(weight)},
+      {"attention_mask", ElementType::Bool, {4}, bits}};
+  std::string path = dir.path("pruned.safetensors");
+  ASSERT_FALSE(llvm::errorToBool(writeSafetensors(path, entries)));
+  auto opened = openOrFail(path);
+  std::vector<std::string> names;
+  for (const TensorInfo &info : opened->tensors())
+    names.push_back(info.name);
+  EXPECT_THAT(names, ::testing::UnorderedElementsAre(
+                         "fc.weight", "out.weight", "a_orig", "a_mask",
+                         "b_orig", "b_mask", "b", "attention_mask"));
+  size_t fc = *opened->find("fc.weight");
+  EXPECT_EQ(opened->tensors()[fc].mask, "fc.weight_mask");
+  EXPECT_EQ(opened->tensors()[*opened->find("b")].mask, "");
+  Matrix matrix = loadOrFail(*opened, fc);
+  EXPECT_EQ(matrix.name, "fc.weight");
+  EXPECT_EQ(matrix.value(0, 0), 1);
+  EXPECT_EQ(matrix.value(0, 1), 0);
+  EXPECT_FALSE(std::signbit(matrix.value(0, 1)));
+  EXPECT_EQ(matrix.value(1, 0), 0); // Not NaN.
+  EXPECT_EQ(matrix.value(1, 1), -4);
+  opened->release(fc);
+  matrix = loadOrFail(*opened, *opened->find("out.weight"));
+  EXPECT_EQ(matrix.value(0, 1), -2);
+  EXPECT_EQ(countNonZeros(matrix), 2);
+
+  mask[3] = 0.5;
+  ASSERT_FALSE(llvm::errorToBool(writeSafetensors(path, entries)));
+  EXPECT_THAT(errorOf(TensorFile::open(path)),
+              HasSubstr("tensor 'fc.weight': element 3 of its mask is 0.50; "
+                        "want 0 or 1"));
+  ReadOptions options;
+  options.maxDenseBytes = 15;
+  EXPECT_THAT(errorOf(TensorFile::open(path, options)),
+              HasSubstr("need 16 bytes as a masked copy; the limit is 15"));
 }
 
 TEST(Safetensors, NamesInMessagesArePrintable) {

@@ -57,6 +57,11 @@ struct TensorInfo {
   std::string unsupported;
   /// True if the file has no values and load() makes them up from a seed.
   bool valuesGenerated = false;
+  /// The tensor that load() applies as a mask, or empty. A file that holds
+  /// "x_orig" and "x_mask" of one shape, as pruning in PyTorch leaves them,
+  /// lists one tensor "x" instead: x_orig where x_mask is 1, zero where it is
+  /// 0.
+  std::string mask;
 
   size_t rank() const { return shape.size(); }
   uint64_t numBytes() const {
@@ -84,7 +89,7 @@ public:
   const std::string &path() const { return filePath; }
   FileFormat format() const { return fileFormat; }
   /// In the order of the file's data.
-  llvm::ArrayRef<TensorInfo> tensors() const { return infos; }
+  llvm::ArrayRef<TensorInfo> tensors() const { return listed; }
   /// Index of the tensor called `name`.
   std::optional<size_t> find(llvm::StringRef name) const;
   /// Free-form strings of a safetensors header; empty for other formats.
@@ -98,19 +103,37 @@ public:
   /// Tells the system that the pages of a mapped tensor are not needed any
   /// more. Matrices loaded from it stay valid: their pages are read again when
   /// touched. Nothing to do for tensors that load() copies.
-  virtual void release(size_t index) {}
+  void release(size_t index);
 
 protected:
-  TensorFile(llvm::StringRef path, FileFormat format)
-      : filePath(path), fileFormat(format) {}
+  TensorFile(llvm::StringRef path, FileFormat format,
+             const ReadOptions &options)
+      : filePath(path), fileFormat(format), options(options) {}
 
-  /// Reads tensor `index`, which exists and is supported.
+  /// Reads infos[index], which is supported.
   virtual llvm::Expected<Matrix> read(size_t index) = 0;
+  /// Drops the pages of infos[index], if it is mapped.
+  virtual void dropPages(size_t index) {}
 
   std::string filePath;
   FileFormat fileFormat;
-  std::vector<TensorInfo> infos;
+  ReadOptions options;
+  std::vector<TensorInfo> infos; ///< As the file has them.
   std::map<std::string, std::string> extra;
+
+private:
+  /// Where a listed tensor comes from.
+  struct Source {
+    size_t values;
+    std::optional<size_t> mask;
+  };
+  /// Fills `listed` from `infos`, pairing values with their masks.
+  void listTensors();
+  llvm::Expected<Matrix> readMasked(const TensorInfo &info,
+                                    const Source &source);
+
+  std::vector<TensorInfo> listed;
+  std::vector<Source> sources; ///< Parallel to listed.
 };
 
 } // namespace sparseditto
