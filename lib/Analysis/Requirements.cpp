@@ -7,8 +7,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "Requirements.h"
+#include "llvm/ADT/STLExtras.h"
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 using namespace sparseditto;
 using namespace sparseditto::detail;
@@ -101,9 +103,9 @@ sparseditto::detail::kernelRequirements(const PatternReport &report) {
   const bool fp8 =
       report.type == ElementType::F8E4M3 || report.type == ElementType::F8E5M2;
   std::vector<Candidate> all = candidates(report);
-  std::stable_sort(
-      all.begin(), all.end(),
-      [](const Candidate &a, const Candidate &b) { return a.bytes < b.bytes; });
+  llvm::sort(all, [](const Candidate &a, const Candidate &b) {
+    return std::tie(a.bytes, a.family) < std::tie(b.bytes, b.family);
+  });
   llvm::json::Array list;
   for (const Candidate &candidate : all) {
     llvm::json::Object object{
