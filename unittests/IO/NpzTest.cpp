@@ -33,7 +33,7 @@ struct Member {
 std::string number(uint64_t value, unsigned bytes) {
   std::string result;
   for (unsigned i = 0; i < bytes; ++i)
-    result += char(value >> (8 * i));
+    result += i < 8 ? char(value >> (8 * i)) : '\0';
   return result;
 }
 

@@ -174,6 +174,14 @@ TEST(Safetensors, RefusesBrokenHeaders) {
               HasSubstr("'__metadata__' key 'k' is not a string"));
 }
 
+TEST(Safetensors, RefusesEveryTruncation) {
+  const std::string good =
+      file(R"({"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", 8);
+  ASSERT_EQ(errorOf(good, ".safetensors"), "");
+  for (size_t length = 0; length < good.size(); ++length)
+    EXPECT_NE(errorOf(good.substr(0, length), ".safetensors"), "") << length;
+}
+
 TEST(Safetensors, RefusesBrokenEntries) {
   auto entry = [](llvm::StringRef body, size_t data = 8) {
     return error(("{\"w\":" + body + "}").str(), data);

@@ -36,7 +36,9 @@ collect_seeds() {
   cp "$here/seeds/$reader/"* "$target/"
   [ -d "$data" ] || return 0
   find "$data" -name "*.$reader" -size -64k -exec cp {} "$target/" \;
-  find "$data" -name "*.$reader" -size +63k | head -n 4 | while read -r file; do
+  local large=()
+  mapfile -t large < <(find "$data" -name "*.$reader" -size +63k)
+  for file in "${large[@]:0:4}"; do
     head -c 4096 "$file" >"$target/$(basename "$file").head"
   done
   chmod -R u+w "$target"
