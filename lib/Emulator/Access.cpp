@@ -8,15 +8,16 @@
 
 #include "Access.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
 #include <cstring>
 
 using namespace sparseditto;
 using namespace sparseditto::emulator;
 
 static std::string describeAccess(AccessKind kind, unsigned size) {
-  const char *what = kind == AccessKind::Load    ? "-byte load"
-                     : kind == AccessKind::Store ? "-byte store"
-                                                 : "-byte atomic";
+  const char *what = isStore(kind)                ? "-byte store"
+                     : kind == AccessKind::Atomic ? "-byte atomic"
+                                                  : "-byte load";
   return std::to_string(size) + what;
 }
 
@@ -31,6 +32,37 @@ static void checkAlignment(ThreadContext &thread, uint64_t address,
           ", which is no multiple of " + std::to_string(alignment));
 }
 
+static void checkRace(ThreadContext &thread, unsigned offset, unsigned size,
+                      AccessKind kind, unsigned site) {
+  BlockRunner &runner = *thread.runner;
+  if (!runner.launch().options.checkRaces)
+    return;
+  SharedAccess access;
+  access.thread = thread.index;
+  access.site = site;
+  access.offset = offset;
+  access.size = size;
+  access.atomic = kind == AccessKind::Atomic;
+  access.write = isStore(kind) || access.atomic;
+  access.warpWide =
+      kind == AccessKind::WarpLoad || kind == AccessKind::WarpStore;
+  std::optional<RaceDetector::Conflict> conflict =
+      runner.races().access(access);
+  if (!conflict)
+    return;
+  const ThreadContext &other = runner.thread(conflict->thread);
+  const OperationRecord &op =
+      (*runner.launch().operations)[runner.site(conflict->site).operation];
+  runner.raise(thread, FaultKind::SharedRace, site,
+               llvm::formatv(
+                   "{0} of {1} races with a {2} by thread ({3}, {4}, {5}) at "
+                   "'{6}' {7}: no barrier lies between them",
+                   describeAccess(kind, size), runner.shared().describe(offset),
+                   conflict->write ? "write" : "read", other.tid[0],
+                   other.tid[1], other.tid[2], op.name, op.location)
+                   .str());
+}
+
 static void checkShared(ThreadContext &thread, uint64_t address, unsigned size,
                         unsigned alignment, AccessKind kind, unsigned site) {
   BlockRunner &runner = *thread.runner;
@@ -43,7 +75,7 @@ static void checkShared(ThreadContext &thread, uint64_t address, unsigned size,
                      ? SharedMemory::windowBytes - 1
                      : shared.findOther(offset, size, wanted);
   if (bad == end)
-    return;
+    return checkRace(thread, offset, size, kind, site);
   // The rare cases, worst first: every byte is looked at again.
   for (unsigned i = offset; i < end; ++i) {
     ByteState state =
@@ -58,10 +90,11 @@ static void checkShared(ThreadContext &thread, uint64_t address, unsigned size,
                        shared.describe(offset) +
                        ", to which a copy is still in flight");
   }
-  if (kind == AccessKind::Store) {
+  if (isStore(kind)) {
     shared.mark(offset, size, ByteState::Written);
-    return;
+    return checkRace(thread, offset, size, kind, site);
   }
+  checkRace(thread, offset, size, kind, site);
   if (runner.launch().options.checkUninitializedShared)
     runner.raise(thread, FaultKind::UninitializedShared, site,
                  describeAccess(kind, size) + " of " + shared.describe(offset) +
@@ -85,7 +118,7 @@ static void checkGlobal(ThreadContext &thread, uint64_t address, unsigned size,
                      " of buffer '" + buffer->name + "', which has " +
                      std::to_string(buffer->end - buffer->begin) + " bytes");
   checkAlignment(thread, address, size, alignment, kind, site);
-  if (kind != AccessKind::Load && buffer->readOnly)
+  if ((isStore(kind) || kind == AccessKind::Atomic) && buffer->readOnly)
     runner.raise(thread, FaultKind::ReadOnlyWrite, site,
                  describeAccess(kind, size) + " to buffer '" + buffer->name +
                      "', which is read-only");
@@ -142,8 +175,10 @@ static void completeCopies(ThreadContext &thread,
     std::memcpy(to, reinterpret_cast<const void *>(copy.source),
                 copy.sourceSize);
     std::memset(to + copy.sourceSize, 0, copy.size - copy.sourceSize);
-    shared.mark(shared.offsetOf(copy.destination), copy.size,
-                ByteState::Written);
+    unsigned offset = shared.offsetOf(copy.destination);
+    shared.mark(offset, copy.size, ByteState::Written);
+    // Visible to this thread only, until a barrier.
+    checkRace(thread, offset, copy.size, AccessKind::Store, copy.site);
   }
 }
 
@@ -167,5 +202,13 @@ void emulator::waitAllCopies(ThreadContext &thread) {
   thread.uncommitted.clear();
 }
 
-void emulator::orderWarp(BlockRunner &, WarpState &, uint32_t) {}
-void emulator::orderBlock(BlockRunner &) {}
+void emulator::orderThreads(BlockRunner &runner,
+                            llvm::ArrayRef<unsigned> before,
+                            llvm::ArrayRef<unsigned> after) {
+  if (!runner.launch().options.checkRaces)
+    return;
+  if (after.size() == runner.numThreads() && before.size() == after.size())
+    runner.races().orderAll();
+  else
+    runner.races().order(before, after);
+}

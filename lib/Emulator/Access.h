@@ -13,7 +13,16 @@
 
 namespace sparseditto::emulator {
 
-enum class AccessKind : uint8_t { Load = 0, Store = 1, Atomic = 2 };
+enum class AccessKind : uint8_t {
+  Load = 0,
+  Store = 1,
+  Atomic = 2,
+  WarpLoad = 3, ///< By all lanes of the thread's warp at once.
+  WarpStore = 4,
+};
+inline bool isStore(AccessKind kind) {
+  return kind == AccessKind::Store || kind == AccessKind::WarpStore;
+}
 
 /// Checks one access of `thread` to global or shared memory: bounds, alignment,
 /// read-only buffers, the state of shared bytes, races. Raises a fault or
@@ -26,11 +35,9 @@ void accessMemory(ThreadContext &thread, uint64_t address, unsigned size,
 /// that take nothing else.
 void checkSharedOperand(ThreadContext &thread, uint64_t address, unsigned site);
 
-/// bar.warp.sync: what the lanes did before is ordered before what they do
-/// next.
-void orderWarp(BlockRunner &runner, WarpState &warp, uint32_t lanes);
-/// The same for all threads of the block.
-void orderBlock(BlockRunner &runner);
+/// A barrier: what `before` did comes before what `after` does next.
+void orderThreads(BlockRunner &runner, llvm::ArrayRef<unsigned> before,
+                  llvm::ArrayRef<unsigned> after);
 
 // Asynchronous copies of 4, 8 or 16 bytes.
 void issueCopy(ThreadContext &thread, unsigned site, uint64_t destination,

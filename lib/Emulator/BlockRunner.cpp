@@ -30,8 +30,6 @@ static thread_local BlockRunner *activeRunner = nullptr;
 /// Back-edges between two looks at the clock.
 static constexpr uint32_t fuelPerTurn = 1 << 20;
 
-BlockRunner::BlockRunner(const LaunchState &launch) : Launch(launch) {}
-
 llvm::Error BlockRunner::prepare() {
   const auto &b = Launch.block;
   unsigned count = b[0] * b[1] * b[2];
@@ -79,6 +77,8 @@ static void fiberMain(transfer_t transfer) {
 
 void BlockRunner::resetBlock(std::array<unsigned, 3> block) {
   Shared.reset(*Launch.sharedRegions, Launch.dynamicSharedBytes);
+  if (Launch.options.checkRaces)
+    Races.reset(Threads.size(), Shared.usedBytes());
   for (BarrierState &barrier : Barriers)
     barrier = BarrierState();
   for (ThreadContext &t : Threads) {

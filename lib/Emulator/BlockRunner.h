@@ -16,14 +16,24 @@
 
 #include "Context.h"
 #include "FiberStacks.h"
+#include "RaceDetector.h"
 
 namespace sparseditto::emulator {
 
+/// Mappings that outlive a launch: making them costs more than most blocks.
+struct WorkerMemory {
+  SharedMemory shared;
+  FiberStacks stacks;
+  RaceDetector races;
+};
+
 class BlockRunner {
 public:
-  explicit BlockRunner(const LaunchState &launch);
+  BlockRunner(const LaunchState &launch, WorkerMemory &memory)
+      : Launch(launch), Shared(memory.shared), Stacks(memory.stacks),
+        Races(memory.races) {}
 
-  /// Maps stacks and shared memory. Call before the first block.
+  /// Maps what is missing of the memory. Call before the first block.
   llvm::Error prepare();
   /// Runs one block. False: see takeFault().
   bool run(std::array<unsigned, 3> block);
@@ -50,6 +60,8 @@ public:
   const LaunchState &launch() const { return Launch; }
   const Site &site(unsigned index) const { return (*Launch.sites)[index]; }
   SharedMemory &shared() { return Shared; }
+  RaceDetector &races() { return Races; }
+  const ThreadContext &thread(unsigned index) const { return Threads[index]; }
   BarrierState &barrier(unsigned id) { return Barriers[id]; }
   unsigned liveThreads() const { return Live; }
   unsigned numThreads() const { return Threads.size(); }
@@ -60,8 +72,9 @@ public:
 
 private:
   const LaunchState &Launch;
-  SharedMemory Shared;
-  FiberStacks Stacks;
+  SharedMemory &Shared;
+  FiberStacks &Stacks;
+  RaceDetector &Races;
   std::vector<ThreadContext> Threads;
   std::vector<WarpState> Warps;
   std::array<BarrierState, 16> Barriers;

@@ -91,6 +91,7 @@ struct BarrierState {
   unsigned expected = 0; ///< 0 until the first arrival.
   bool all = false;      ///< Counts every thread of the block.
   std::vector<ThreadContext *> waiters;
+  std::vector<unsigned> arrivals; ///< Indices of the threads.
   uint32_t reductionAnd = 1, reductionOr = 0, reductionCount = 0;
 };
 

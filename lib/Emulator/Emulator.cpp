@@ -34,6 +34,7 @@ struct EmulatedKernel::Impl {
   EmulatorOptions options;
   void (*entry)(ThreadContext *, const uint64_t *) = nullptr;
   std::vector<uint64_t> registered; ///< Device globals in the registry.
+  std::vector<std::unique_ptr<WorkerMemory>> memory; ///< One a worker.
 
   ~Impl() {
     for (uint64_t begin : registered)
@@ -249,9 +250,9 @@ llvm::Error EmulatedKernel::launch(std::array<unsigned, 3> grid,
   llvm::Error result = llvm::Error::success();
   bool failed = false;
   LaunchReport sum;
-  auto work = [&] {
+  auto work = [&](WorkerMemory &memory) {
     TrapStack stack;
-    BlockRunner runner(state);
+    BlockRunner runner(state, memory);
     llvm::Error error = runner.prepare();
     while (!error) {
       uint64_t index = next.fetch_add(1);
@@ -277,10 +278,12 @@ llvm::Error EmulatedKernel::launch(std::array<unsigned, 3> grid,
   };
   unsigned workers =
       std::max<uint64_t>(1, std::min<uint64_t>(impl.options.workers, total));
+  while (impl.memory.size() < workers)
+    impl.memory.push_back(std::make_unique<WorkerMemory>());
   std::vector<std::thread> pool;
   for (unsigned i = 1; i < workers; ++i)
-    pool.emplace_back(work);
-  work();
+    pool.emplace_back([&, i] { work(*impl.memory[i]); });
+  work(*impl.memory[0]);
   for (std::thread &thread : pool)
     thread.join();
   sum.seconds =

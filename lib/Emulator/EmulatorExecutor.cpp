@@ -157,6 +157,7 @@ llvm::Error EmulatorExecutor::upload(llvm::ArrayRef<BufferImage> packed) {
   if (Packed.size() != packed.size())
     return llvm::createStringError("%zu packed buffers for a kernel with %zu",
                                    packed.size(), Packed.size());
+  PackedImages.assign(packed.begin(), packed.end());
   return llvm::Error::success();
 }
 
@@ -203,12 +204,14 @@ EmulatorExecutor::download(llvm::MutableArrayRef<BufferImage> packed) {
   if (packed.size() != Packed.size())
     return llvm::createStringError("%zu images for %zu packed buffers",
                                    packed.size(), Packed.size());
-  for (auto [image, buffer] : llvm::zip_equal(packed, Packed)) {
-    if (image.size != buffer.size())
+  for (unsigned i = 0; i < Packed.size(); ++i) {
+    if (packed[i].size != Packed[i].size())
       return llvm::createStringError("buffer '%s' has %zu bytes, got %zu",
-                                     buffer.name().str().c_str(), buffer.size(),
-                                     image.size);
-    std::memcpy(image.payload(), buffer.data(), buffer.size());
+                                     Packed[i].name().str().c_str(),
+                                     Packed[i].size(), packed[i].size);
+    // The image's guard zones never were in the kernel's reach.
+    packed[i] = PackedImages[i];
+    std::memcpy(packed[i].payload(), Packed[i].data(), Packed[i].size());
   }
   return llvm::Error::success();
 }

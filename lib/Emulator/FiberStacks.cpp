@@ -17,6 +17,12 @@ FiberStacks::~FiberStacks() {
 }
 
 llvm::Error FiberStacks::map(unsigned count) {
+  if (count <= Count)
+    return llvm::Error::success();
+  if (Base)
+    munmap(Base, Count * stackBytes);
+  Base = nullptr;
+  Count = 0;
   void *mapping =
       mmap(nullptr, count * stackBytes, PROT_READ | PROT_WRITE,
            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);

@@ -26,6 +26,7 @@ public:
   FiberStacks &operator=(const FiberStacks &) = delete;
   ~FiberStacks();
 
+  /// At least `count` stacks.
   llvm::Error map(unsigned count);
   /// Highest address of stack `i`.
   void *top(unsigned i) const { return Base + (i + 1) * stackBytes; }

@@ -45,8 +45,11 @@ static void emuWarp(ThreadContext *thread, uint32_t site, uint32_t mask,
 
 static void finishBarrier(BlockRunner &runner, BarrierState &state) {
   ++runner.counts.barriers;
-  orderBlock(runner);
   std::vector<ThreadContext *> waiters = std::move(state.waiters);
+  std::vector<unsigned> indices;
+  for (const ThreadContext *waiter : waiters)
+    indices.push_back(waiter->index);
+  orderThreads(runner, state.arrivals, indices);
   BarrierState finished = std::exchange(state, BarrierState());
   for (ThreadContext *waiter : waiters) {
     waiter->reduction[0] = finished.reductionCount;
@@ -92,6 +95,7 @@ static uint32_t emuBarrier(ThreadContext *thread, uint32_t site, uint32_t id,
   }
   state.expected = expected;
   ++state.arrived;
+  state.arrivals.push_back(thread->index);
   bool bit = predicate & 1;
   state.reductionCount += bit;
   state.reductionAnd &= bit;

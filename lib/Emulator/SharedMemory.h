@@ -58,6 +58,8 @@ public:
   unsigned offsetOf(uint64_t address) const {
     return static_cast<unsigned>(address - reinterpret_cast<uint64_t>(Base));
   }
+  /// End of the last array.
+  unsigned usedBytes() const { return Used; }
   ByteState *state(unsigned offset) { return &States[offset]; }
   /// First offset in [offset, offset + size) whose state is not `wanted`, or
   /// offset + size.

@@ -155,7 +155,7 @@ static void executeLoadMatrix(const Execution &e) {
       ThreadContext &owner = e.lane(8 * matrix + r);
       uint64_t address = owner.args[0];
       checkSharedOperand(owner, address, e.siteIndex);
-      accessMemory(owner, address, 16, 16, AccessKind::Load, e.siteIndex);
+      accessMemory(owner, address, 16, 16, AccessKind::WarpLoad, e.siteIndex);
       std::memcpy(rows[r], reinterpret_cast<const void *>(address), 16);
     }
     for (unsigned lane = 0; lane < 32; ++lane) {
@@ -181,7 +181,7 @@ static void executeStoreMatrix(const Execution &e) {
       ThreadContext &owner = e.lane(8 * matrix + r);
       uint64_t address = owner.args[0];
       checkSharedOperand(owner, address, e.siteIndex);
-      accessMemory(owner, address, 16, 16, AccessKind::Store, e.siteIndex);
+      accessMemory(owner, address, 16, 16, AccessKind::WarpStore, e.siteIndex);
       std::memcpy(reinterpret_cast<void *>(address), rows[r], 16);
     }
   }
@@ -231,8 +231,12 @@ static void execute(const Execution &e) {
   case WarpOp::ReduceUMin:
   case WarpOp::ReduceUMax:
     return executeReduce(e);
-  case WarpOp::Sync:
-    return orderWarp(e.runner, e.warp, e.lanes);
+  case WarpOp::Sync: {
+    std::vector<unsigned> threads;
+    e.forEachLane(
+        [&](unsigned lane) { threads.push_back(e.lane(lane).index); });
+    return orderThreads(e.runner, threads, threads);
+  }
   case WarpOp::Elect:
     e.forEachLane([&](unsigned lane) {
       unsigned leader = __builtin_ctz(e.lanes);

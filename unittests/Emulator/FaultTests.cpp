@@ -227,6 +227,121 @@ TEST(Fault, AsyncCopyOutOfBoundsIsNamedAtItsIssue) {
   EXPECT_MESSAGE(fault, "16-byte load at byte 256 of buffer 'x'");
 }
 
+/// Each thread writes its word and reads its neighbour's; `between` comes in
+/// the middle.
+std::string neighbours(llvm::StringRef between, llvm::StringRef distance) {
+  return kernelWith(R"mlir(
+    llvm.store %t, %mine : i32, !llvm.ptr<3>
+    )mlir" + between.str() +
+                    R"mlir(
+    %u = llvm.xor %t, )mlir" +
+                    distance.str() + R"mlir( : i32
+    %theirs = llvm.getelementptr %tile[%u] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i32
+    %v = llvm.load %theirs : !llvm.ptr<3> -> i32
+    llvm.store %v, %xt : i32, !llvm.ptr<1>)mlir");
+}
+
+TEST(Fault, MissingBlockBarrier) {
+  // Whichever warp goes first reads what is not there yet; the other order
+  // would hide it, which is what the race check is for.
+  for (auto order : {EmulatorOptions::Forward, EmulatorOptions::Reverse}) {
+    EmulatorOptions options;
+    options.order = order;
+    options.checkUninitializedShared = false;
+    EmulatorFault fault =
+        run(neighbours("nvvm.bar.warp.sync %all : i32", "%c32"),
+            {.options = options});
+    EXPECT_EQ(fault.kind, FaultKind::SharedRace);
+    EXPECT_MESSAGE(fault, "4-byte store of shared array 'tile'");
+    EXPECT_MESSAGE(fault, "races with a read by thread");
+    EXPECT_MESSAGE(fault, "at 'llvm.load'");
+  }
+}
+
+TEST(Fault, MissingWarpBarrier) {
+  EmulatorOptions options;
+  options.checkUninitializedShared = false;
+  EmulatorFault fault = run(neighbours("", "%c1"), {.options = options});
+  EXPECT_EQ(fault.kind, FaultKind::SharedRace);
+  // A shuffle makes lanes meet but orders no memory.
+  fault = run(neighbours("%w = nvvm.shfl.sync bfly %all, %t, %c1, %c31 : i32 "
+                         "-> i32",
+                         "%c1"),
+              {.options = options});
+  EXPECT_EQ(fault.kind, FaultKind::SharedRace);
+}
+
+TEST(Fault, BarriersOrderAccesses) {
+  for (auto [between, distance] :
+       {std::pair<const char *, const char *>{"nvvm.barrier0", "%c32"},
+        {"nvvm.bar.warp.sync %all : i32", "%c1"},
+        {"nvvm.barrier id = %c1 number_of_threads = %n", "%c32"}}) {
+    auto kernel = compile(neighbours(between, distance));
+    ASSERT_TRUE(kernel);
+    GuardedBuffer x = bufferOf("x", std::vector<int>(64));
+    EXPECT_EQ(textOf(kernel->launch({1, 1, 1}, {64, 1, 1}, 0,
+                                    {x.devicePointer(), 64})),
+              "");
+  }
+}
+
+/// The second store of a stage that others may still read: the barrier that is
+/// missing is the one after the reads.
+TEST(Fault, WriteAfterReadRace) {
+  EmulatorFault fault = run(kernelWith(R"mlir(
+    llvm.store %t, %mine : i32, !llvm.ptr<3>
+    nvvm.barrier0
+    %u = llvm.xor %t, %c32 : i32
+    %theirs = llvm.getelementptr %tile[%u] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i32
+    %v = llvm.load %theirs : !llvm.ptr<3> -> i32
+    llvm.store %v, %mine : i32, !llvm.ptr<3>)mlir"));
+  EXPECT_EQ(fault.kind, FaultKind::SharedRace);
+  // Either side may come first; the other one is named.
+  EXPECT_MESSAGE(fault, fault.operation == "llvm.store"
+                            ? "races with a read by thread"
+                            : "races with a write by thread");
+}
+
+TEST(Fault, CopyIntoAStageThatIsStillRead) {
+  EmulatorFault fault = run(kernelWith(copyOne.str() + R"mlir(
+    nvvm.cp.async.wait.group 0
+    nvvm.barrier0
+    %u = llvm.xor %o, %c16 : i32
+    %q = llvm.getelementptr %tile[%u] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i8
+    %v = llvm.load %q : !llvm.ptr<3> -> i32
+    nvvm.cp.async.shared.global %d, %s, 16, cache = cg : !llvm.ptr<3>, !llvm.ptr<1>
+    nvvm.cp.async.commit.group
+    nvvm.cp.async.wait.group 0
+    llvm.store %v, %x : i32, !llvm.ptr<1>)mlir"),
+                            {.threads = 16});
+  EXPECT_EQ(fault.kind, FaultKind::SharedRace);
+  EXPECT_NE(
+      (fault.operation + fault.message).find("nvvm.cp.async.shared.global"),
+      std::string::npos)
+      << fault.message;
+}
+
+TEST(Fault, AtomicsDoNotRace) {
+  auto kernel = compile(kernelWith(R"mlir(
+    %first = llvm.icmp "eq" %t, %c0 : i32
+    llvm.cond_br %first, ^zero, ^add
+  ^zero:
+    llvm.store %c0, %tile : i32, !llvm.ptr<3>
+    llvm.br ^add
+  ^add:
+    nvvm.barrier0
+    %v = llvm.atomicrmw add %tile, %c1 monotonic {alignment = 4 : i64} : !llvm.ptr<3>, i32
+    nvvm.barrier0
+    %sum = llvm.load %tile : !llvm.ptr<3> -> i32
+    llvm.store %sum, %xt : i32, !llvm.ptr<1>)mlir"));
+  ASSERT_TRUE(kernel);
+  GuardedBuffer x = bufferOf("x", std::vector<int>(64));
+  EXPECT_EQ(
+      textOf(kernel->launch({1, 1, 1}, {64, 1, 1}, 0, {x.devicePointer(), 0})),
+      "");
+  EXPECT_EQ(valuesOf<int>(x)[63], 64);
+}
+
 TEST(Fault, BarrierAfterSomeThreadsLeft) {
   EmulatorFault fault = run(kernelWith(R"mlir(
     %out = llvm.icmp "ult" %t, %c32 : i32
@@ -311,6 +426,7 @@ TEST(Fault, LaneOutsideItsOwnMask) {
 TEST(Fault, MatrixOperationInAPartialWarp) {
   EmulatorFault fault = run(kernelWith(R"mlir(
     llvm.store %t, %mine : i32, !llvm.ptr<3>
+    nvvm.barrier0
     %r = nvvm.ldmatrix %tile {num = 1 : i32, layout = #nvvm.mma_layout<row>, shape = #nvvm.ld_st_matrix_shape<m = 8, n = 8>, eltType = #nvvm.ld_st_matrix_elt_type<b16>} : (!llvm.ptr<3>) -> i32
     llvm.store %r, %xt : i32, !llvm.ptr<1>)mlir"),
                             {.threads = 40});
@@ -395,6 +511,25 @@ TEST(Fault, UnsupportedInstructionIsNamedAtCompileTime) {
   EXPECT_EQ(fault.kind, FaultKind::Unsupported);
   EXPECT_EQ(fault.operation, "nvvm.wgmma.fence.aligned");
   EXPECT_MESSAGE(fault, "wgmma.fence.sync.aligned");
+}
+
+TEST(Fault, UnknownInlinePtxIsNamed) {
+  auto kernel = compileText(kernelWith(
+      "llvm.inline_asm has_side_effects \"frobnicate.b32 $0;\", \"r\" %t : "
+      "(i32) -> ()"));
+  EmulatorFault fault = faultOf(kernel.takeError());
+  EXPECT_EQ(fault.kind, FaultKind::Unsupported);
+  EXPECT_MESSAGE(fault, "inline PTX 'frobnicate.b32 $0;'");
+}
+
+TEST(Fault, InlinePtxIsChecked) {
+  EmulatorFault fault = run(kernelWith(
+      "%v = llvm.inline_asm has_side_effects \"ld.global.L1::no_allocate.u32 "
+      "$0, [$1 + 4];\", \"=r,l\" %xt : (!llvm.ptr<1>) -> i32\n"
+      "llvm.store %v, %xt : i32, !llvm.ptr<1>"));
+  EXPECT_EQ(fault.kind, FaultKind::OutOfBounds);
+  EXPECT_EQ(fault.operation, "llvm.inline_asm");
+  EXPECT_EQ(fault.thread[0], 63u);
 }
 
 TEST(Fault, UnloweredOperationIsNamed) {

@@ -16,6 +16,7 @@ TEST(GuardedBuffer, EndTouchesTheGuardPage) {
   GuardedBuffer buffer =
       llvm::cantFail(GuardedBuffer::create("b", 1002, options));
   EXPECT_EQ((buffer.devicePointer() + 1002) % 4096, 0u);
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_DEATH(*(volatile uint8_t *)(buffer.data() + 1002), "");
 }
 
@@ -25,6 +26,7 @@ TEST(GuardedBuffer, StartTouchesTheGuardPage) {
   GuardedBuffer buffer =
       llvm::cantFail(GuardedBuffer::create("b", 1002, options));
   EXPECT_EQ(buffer.devicePointer() % 4096, 0u);
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_DEATH(*(volatile uint8_t *)(buffer.data() - 1), "");
 }
 

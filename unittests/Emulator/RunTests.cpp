@@ -242,6 +242,41 @@ TEST(Run, Reductions) {
   }
 }
 
+TEST(Run, InlinePtxArithmetic) {
+  auto y = runWarp(R"mlir(
+    %v = llvm.inline_asm "{ .reg .pred p; setp.lt.u32 p, $1, 5; mov.b32 $0, $2; @p add.u32 $0, $2, 100; @!p lop3.b32 $0, $2, 0xff, 3, 0x96; }", "=r,r,r" %lane, %a : (i32, i32) -> i32)mlir");
+  ASSERT_EQ(y.size(), 32u);
+  for (unsigned i = 0; i < 32; ++i)
+    EXPECT_EQ(y[i], i < 5 ? input(i) + 100 : (input(i) ^ 0xff ^ 3)) << i;
+}
+
+TEST(Run, InlinePtxVectorLoadWithHints) {
+  auto y = runWarp(R"mlir(
+    %c8 = llvm.mlir.constant(28 : i32) : i32
+    %quad = llvm.and %lane, %c8 : i32
+    %qp = llvm.getelementptr %x[%quad] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, i32
+    %s = llvm.inline_asm has_side_effects "ld.global.L1::no_allocate.L2::256B.v4.u32 {$0,$1,$2,$3}, [$4];", "=r,=r,=r,=r,l" %qp : (!llvm.ptr<1>) -> !llvm.struct<(i32, i32, i32, i32)>
+    %s0 = llvm.extractvalue %s[0] : !llvm.struct<(i32, i32, i32, i32)>
+    %s3 = llvm.extractvalue %s[3] : !llvm.struct<(i32, i32, i32, i32)>
+    %v = llvm.sub %s3, %s0 : i32)mlir");
+  ASSERT_EQ(y.size(), 32u);
+  for (unsigned i = 0; i < 32; ++i)
+    EXPECT_EQ(y[i], input((i & ~3u) + 3) - input(i & ~3u));
+}
+
+TEST(Run, PermuteBytes) {
+  auto y = runWarp(R"mlir(
+    %sel = llvm.mlir.constant(37169 : i32) : i32
+    %v = llvm.inline_asm "prmt.b32 $0, $1, $2, $3;", "=r,r,r,r" %a, %all, %sel : (i32, i32, i32) -> i32)mlir");
+  // 0x9131: byte 1 of a, byte 3 of a, byte 1 again, and the sign of byte 1.
+  ASSERT_EQ(y.size(), 32u);
+  for (unsigned i = 0; i < 32; ++i) {
+    uint32_t one = input(i) >> 8 & 0xff, three = input(i) >> 24;
+    EXPECT_EQ(y[i],
+              one | three << 8 | one << 16 | (one & 0x80 ? 0xff000000u : 0));
+  }
+}
+
 /// 64 bytes by four cp.async.cg of 16 bytes, the last one with a source of 4.
 TEST(Run, AsyncCopyWithZeroFill) {
   auto kernel = compile(R"mlir(

@@ -73,6 +73,7 @@ private:
   KernelManifest Manifest;
   GuardedBufferOptions::Side Side;
   std::vector<GuardedBuffer> Packed;
+  std::vector<BufferImage> PackedImages; ///< For their guard zones.
   LaunchReport Report;
 
   llvm::Expected<GuardedBuffer> place(llvm::StringRef name,
