@@ -7,7 +7,7 @@
 
 // CHECK: ml_program.global private @global
 // CHECK-SAME: sparsepattern.encoding = #sparsepattern.encoding<channel = cols, kept = 0.5, density = 0.5>
-ml_program.global private @global(dense<[[1.0, 0.0, 0.0, 2.0], [3.0, 0.0, 0.0, 4.0], [5.0, 0.0, 0.0, 6.0], [7.0, 0.0, 0.0, 8.0]]> : tensor<4x4xf32>) : tensor<4x4xf32>
+ml_program.global private @global(dense<[[1.0, 0.0, 0.0, 2.0, 3.0, 0.0, 0.0, 4.0], [1.0, 0.0, 0.0, 2.0, 3.0, 0.0, 0.0, 4.0], [1.0, 0.0, 0.0, 2.0, 3.0, 0.0, 0.0, 4.0], [1.0, 0.0, 0.0, 2.0, 3.0, 0.0, 0.0, 4.0], [1.0, 0.0, 0.0, 2.0, 3.0, 0.0, 0.0, 4.0], [1.0, 0.0, 0.0, 2.0, 3.0, 0.0, 0.0, 4.0], [1.0, 0.0, 0.0, 2.0, 3.0, 0.0, 0.0, 4.0], [1.0, 0.0, 0.0, 2.0, 3.0, 0.0, 0.0, 4.0]]> : tensor<8x8xf32>) : tensor<8x8xf32>
 
 // CHECK-LABEL: @constants
 func.func @constants() {

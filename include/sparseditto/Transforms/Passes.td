@@ -62,6 +62,63 @@ def ConvertLinalgToSparsePatternPass
   ];
 }
 
+def ConvertSparsePatternToGPUPass
+    : Pass<"convert-sparsepattern-to-gpu", "::mlir::ModuleOp"> {
+  let summary = "Build the kernels of packed products and launch them";
+  let description = [{
+    For every `sparsepattern.spmm` on memrefs with packed buffers and a plan, builds
+    the kernel of each strategy as a `gpu.module` and replaces the op by launches: a
+    chain of comparisons on N where the plan has several entries, and nothing at all
+    for N = 0. Products that share strategy, shapes and packed format share a kernel.
+
+    Activations, outs, bias and residual must be accessible to the device, with an
+    inner stride of 1; N and the strides must fit in 32 bits. Packed buffers that are
+    constants (`memref.get_global`) are uploaded once, by the function
+    `sparsepattern_init`, which the host calls before the first product; launches then
+    allocate nothing. Any other packed buffer must be accessible to the device, at an
+    address aligned to 256 bytes.
+
+    Products that are not packed stay, with a remark.
+  }];
+  let options = [
+    Option<"chip", "chip", "std::string", /*default=*/"\"sm_80\"",
+           "Chip whose kernels to build, such as sm_90a">
+  ];
+  let statistics = [
+    Statistic<"numKernels", "num-kernels", "Kernels built">,
+    Statistic<"numLaunches", "num-launches", "Launches emitted">
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect",
+    "::mlir::func::FuncDialect",
+    "::mlir::gpu::GPUDialect",
+    "::mlir::LLVM::LLVMDialect",
+    "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect"
+  ];
+}
+
+def ConvertSparsePatternToLinalgPass
+    : Pass<"convert-sparsepattern-to-linalg"> {
+  let summary = "Lower products that no kernel serves to linalg";
+  let description = [{
+    Replaces `sparsepattern.spmm` on an unpacked tensor weight by a linalg product in
+    f32 and one elementwise operation for bias, activation, residual and conversion.
+    Products whose plan names a kernel stay, unless `all` is set: then every unpacked
+    product is lowered, which is the reference that kernels are compared with.
+  }];
+  let options = [
+    Option<"all", "all", "bool", /*default=*/"false",
+           "Lower products with a plan as well">
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect",
+    "::mlir::linalg::LinalgDialect",
+    "::mlir::math::MathDialect",
+    "::mlir::tensor::TensorDialect"
+  ];
+}
+
 def SparseAnalyzePass : Pass<"sparse-analyze"> {
   let summary = "Annotate weights with their proved sparsity pattern";
   let description = [{
@@ -90,6 +147,32 @@ def SparseAnalyzePass : Pass<"sparse-analyze"> {
     Statistic<"numAnalyzed", "num-analyzed", "Weights analysed">
   ];
   let dependentDialects = ["::mlir::sparsepattern::SparsePatternDialect"];
+}
+
+def SparsePackPass : Pass<"sparse-pack"> {
+  let summary = "Store constant weights as their plan's kernels need them";
+  let description = [{
+    Replaces the constant weight of every `sparsepattern.spmm` with a plan by packed
+    buffers (`dense_resource` constants) and `packing`. Packing is checked: unpacking
+    must give back the weight bit for bit, except that -0.0 may become +0.0.
+
+    One product can read one packed form. If the strategies of a plan need several,
+    or if some N are left to the dense library, the product is split first: by N if it
+    is static, else by an `scf.if` on it. The part left to the library keeps its dense
+    weight.
+
+    `sparsepattern.pack` of a constant is evaluated as well.
+  }];
+  let statistics = [
+    Statistic<"numPacked", "num-packed", "Weights packed">,
+    Statistic<"numBytes", "num-bytes", "Bytes of all packed buffers">
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect",
+    "::mlir::scf::SCFDialect",
+    "::mlir::sparsepattern::SparsePatternDialect",
+    "::mlir::tensor::TensorDialect"
+  ];
 }
 
 #endif // SPARSEDITTO_TRANSFORMS_PASSES_TD

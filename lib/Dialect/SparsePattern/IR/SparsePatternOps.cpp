@@ -40,8 +40,7 @@ parseParenthesizedWord(OpAsmParser &parser, StringRef wanted,
 
 static ParseResult parseLayout(OpAsmParser &parser, TokenLayoutAttr &layout) {
   TokenLayout value = TokenLayout::TokenMajor;
-  if (parser.parseKeyword("layout") ||
-      parseParenthesizedWord(parser, "token_major or feature_major",
+  if (parseParenthesizedWord(parser, "token_major or feature_major",
                              symbolizeTokenLayout, value))
     return failure();
   layout = TokenLayoutAttr::get(parser.getContext(), value);
@@ -50,14 +49,13 @@ static ParseResult parseLayout(OpAsmParser &parser, TokenLayoutAttr &layout) {
 
 static void printLayout(OpAsmPrinter &printer, Operation *,
                         TokenLayoutAttr layout) {
-  printer << "layout(" << stringifyTokenLayout(layout.getValue()) << ")";
+  printer << "(" << stringifyTokenLayout(layout.getValue()) << ")";
 }
 
 static ParseResult parseActivation(OpAsmParser &parser,
                                    ActivationKindAttr &activation) {
   ActivationKind value = ActivationKind::None;
-  if (succeeded(parser.parseOptionalKeyword("activation")) &&
-      parseParenthesizedWord(parser, "none, relu, gelu or silu",
+  if (parseParenthesizedWord(parser, "none, relu, gelu or silu",
                              symbolizeActivationKind, value))
     return failure();
   activation = ActivationKindAttr::get(parser.getContext(), value);
@@ -66,25 +64,16 @@ static ParseResult parseActivation(OpAsmParser &parser,
 
 static void printActivation(OpAsmPrinter &printer, Operation *,
                             ActivationKindAttr activation) {
-  if (activation.getValue() != ActivationKind::None)
-    printer << "activation(" << stringifyActivationKind(activation.getValue())
-            << ")";
+  printer << "(" << stringifyActivationKind(activation.getValue()) << ")";
 }
 
 static ParseResult parsePlan(OpAsmParser &parser, PlanAttr &plan) {
-  if (failed(parser.parseOptionalKeyword("plan")))
-    return success();
   Attribute parsed = sparsepattern::detail::parsePlanBody(parser);
-  if (!parsed)
-    return failure();
-  plan = cast<PlanAttr>(parsed);
-  return success();
+  plan = cast_or_null<PlanAttr>(parsed);
+  return success(plan != nullptr);
 }
 
 static void printPlan(OpAsmPrinter &printer, Operation *, PlanAttr plan) {
-  if (!plan)
-    return;
-  printer << "plan ";
   sparsepattern::detail::printPlanBody(printer, plan, "");
 }
 

@@ -86,11 +86,11 @@ def SparsePattern_SpmmOp : SparsePattern_Op<"spmm", [
     (`bias` `(` $bias^ `:` type($bias) `)`)?
     (`residual` `(` $residual^ `:` type($residual) `)`)?
     `outs` `(` $init `:` type($init) `)`
-    custom<Layout>($layout)
-    custom<Activation>($activation)
+    `layout` `` custom<Layout>($layout)
+    (`activation` `` custom<Activation>($activation)^)?
     (`pattern` `(` $pattern^ `)`)?
     (`packing` `(` $packing^ `)`)?
-    custom<Plan>($plan)
+    (`plan` custom<Plan>($plan)^)?
     attr-dict (`->` type($result)^)?
   }];
   let extraClassDeclaration = [{
