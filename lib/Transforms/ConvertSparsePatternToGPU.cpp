@@ -18,8 +18,8 @@
 #include "sparseditto/Target/Chips.h"
 #include "sparseditto/Transforms/Packing.h"
 #include "sparseditto/Transforms/Passes.h"
+#include "sparseditto/Transforms/Problems.h"
 #include "sparseditto/Transforms/Strategies.h"
-#include "sparseditto/Transforms/Weights.h"
 #include "llvm/ADT/MapVector.h"
 #include <map>
 
@@ -30,10 +30,8 @@ namespace sparseditto {
 
 using namespace mlir;
 using namespace sparseditto;
-using sparsepattern::ActivationKind;
 using sparsepattern::SpmmOp;
 using sparsepattern::StrategyAttr;
-using sparsepattern::TokenLayout;
 
 /// The function that uploads the packed weights.
 static constexpr StringLiteral kInitFunction = "sparsepattern_init";
@@ -78,41 +76,6 @@ private:
 };
 
 } // namespace
-
-/// The problem of a product; none for element types without an equivalent.
-static std::optional<Problem> problemOf(SpmmOp op) {
-  std::optional<ElementType> type =
-      toElementType(op.getPackingAttr().getType());
-  std::optional<ElementType> outputType =
-      toElementType(getElementTypeOrSelf(op.getInit()));
-  if (!type || !outputType)
-    return std::nullopt;
-  Problem problem;
-  problem.m = op.getM();
-  problem.k = op.getK();
-  problem.type = *type;
-  problem.outputType = *outputType;
-  problem.layout = op.getLayout() == TokenLayout::TokenMajor
-                       ? Layout::TokenMajor
-                       : Layout::FeatureMajor;
-  problem.epilogue.bias = bool(op.getBias());
-  problem.epilogue.residual = bool(op.getResidual());
-  switch (op.getActivation()) {
-  case ActivationKind::None:
-    problem.epilogue.activation = Activation::None;
-    break;
-  case ActivationKind::Relu:
-    problem.epilogue.activation = Activation::Relu;
-    break;
-  case ActivationKind::Gelu:
-    problem.epilogue.activation = Activation::Gelu;
-    break;
-  case ActivationKind::Silu:
-    problem.epilogue.activation = Activation::Silu;
-    break;
-  }
-  return problem;
-}
 
 const Kernel *ConvertToGPU::getKernel(SpmmOp op, StrategyAttr attr) {
   std::optional<Problem> problem = problemOf(op);

@@ -13,6 +13,7 @@
 #include "sparseditto/Dialect/SparsePattern/Transforms/Passes.h"
 #include "sparseditto/Target/Passes.h"
 #include "sparseditto/Transforms/Passes.h"
+#include "sparseditto/Transforms/Pipelines.h"
 #include "sparseditto/Transforms/Strategies.h"
 
 void sparseditto::registerAllDialects(mlir::DialectRegistry &registry) {
@@ -25,4 +26,5 @@ void sparseditto::registerAllPasses() {
   mlir::sparsepattern::registerSparsePatternPasses();
   registerSparseDittoTargetPasses();
   registerSparseDittoTransformsPasses();
+  registerPipelines();
 }

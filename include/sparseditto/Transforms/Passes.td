@@ -119,6 +119,40 @@ def ConvertSparsePatternToLinalgPass
   ];
 }
 
+def SparseAgentLowerPass : Pass<"sparse-agent-lower", "::mlir::ModuleOp"> {
+  let summary = "Choose and build a kernel for every pruned weight";
+  let description = [{
+    The whole job: converts linalg products (`convert-linalg-to-sparsepattern`), asks
+    the agent for a plan of every product that has none, and lowers the result: packed
+    weights, kernels as `gpu.binary`, launches in place of the products, and linalg for
+    those left to the host. With `decide-only` it stops after the plans.
+
+    Each proposal is compiled for the target before it is believed; one that does not
+    compile is passed over. Products with a static N are planned for that N, others for
+    those in `n`: each serves the range up to itself, the largest everything above.
+
+    Prints a table of weights, patterns and choices to standard error.
+  }];
+  let options = [
+    Option<"agent", "agent", "std::string", /*default=*/"\"heuristic\"",
+           "Who proposes: heuristic, exhaustive or random[:seed]">,
+    Option<"target", "target", "std::string", /*default=*/"\"sm_80\"",
+           "Chip to choose and build for, such as sm_90a">,
+    ListOption<"n", "n", "int64_t",
+               "Numbers of tokens to plan for where N is dynamic (default 1, 16, 512)">,
+    Option<"iterations", "iterations", "int64_t", /*default=*/"64",
+           "Candidates evaluated a product at most">,
+    Option<"family", "family", "std::string", /*default=*/"\"\"",
+           "Take only this family, even where the dense library is predicted faster">,
+    Option<"decideOnly", "decide-only", "bool", /*default=*/"false",
+           "Stop after the plans">,
+    Option<"format", "format", "std::string", /*default=*/"\"ptx\"",
+           "What a binary holds: ptx or cubin">,
+    Option<"baseDir", "base-dir", "std::string", /*default=*/"\"\"",
+           "Directory that relative paths in sparsepattern.source start at">
+  ];
+}
+
 def SparseAnalyzePass : Pass<"sparse-analyze"> {
   let summary = "Annotate weights with their proved sparsity pattern";
   let description = [{
