@@ -91,6 +91,7 @@ public:
 private:
   void takeInit();
   void takeEpilogue();
+  void matchBehindReshape();
   Value makeWeight();
   Value makeBias();
   Value activationsInLayout();
@@ -107,6 +108,7 @@ private:
   Value bias, residual, weightValue, biasValue;
   ActivationKind activation = ActivationKind::None;
   RankedTensorType resultType;
+  SmallVector<DimRole> roles;      ///< Of the result's dimensions.
   SmallVector<OpFoldResult> sizes; ///< Of the result.
 };
 
@@ -198,7 +200,7 @@ static unsigned leadingDims(ArrayRef<DimRole> roles, TokenLayout layout) {
 
 Rewriter::Rewriter(const Contraction &product, const PreparedWeight &weight)
     : product(product), weight(weight), op(product.op), builder(op),
-      loc(op->getLoc()) {}
+      loc(op->getLoc()), roles(product.outputRoles) {}
 
 void Rewriter::takeInit() {
   Value init = op.getDpsInits().front();
@@ -209,12 +211,44 @@ void Rewriter::takeInit() {
     residual = init;
 }
 
+/// Exporters flatten the tokens of a linear layer and restore them before they
+/// add the bias: the epilogue of the restored shape.
+void Rewriter::matchBehindReshape() {
+  Value result = op->getResult(0);
+  auto reshape =
+      result.hasOneUse()
+          ? dyn_cast<tensor::ExpandShapeOp>(*result.getUsers().begin())
+          : tensor::ExpandShapeOp();
+  if (!reshape || reshape->getBlock() != op->getBlock() ||
+      product.loopedDims > 0)
+    return;
+  SmallVector<DimRole> expanded;
+  for (auto [role, group] :
+       llvm::zip_equal(roles, reshape.getReassociationIndices()))
+    for (int64_t dim : group) {
+      bool isUnit = reshape.getResultType().getDimSize(dim) == 1;
+      bool isToken = role == DimRole::Token || role == DimRole::UnitToken;
+      expanded.push_back(isToken && isUnit ? DimRole::UnitToken
+                         : isToken         ? DimRole::Token
+                                           : role);
+    }
+  epilogue = matchEpilogue(reshape.getResult(), expanded);
+  if (!epilogue.root || (epilogue.bias && bias)) {
+    epilogue = {};
+    return;
+  }
+  roles = expanded;
+  sizes = reshape.getMixedOutputShape();
+}
+
 void Rewriter::takeEpilogue() {
   resultType = cast<RankedTensorType>(op->getResult(0).getType());
   // A residual is added last, and a second bias has no place.
   if (residual)
     return;
-  epilogue = matchEpilogue(op->getResult(0), product.outputRoles);
+  epilogue = matchEpilogue(op->getResult(0), roles);
+  if (!epilogue.root)
+    matchBehindReshape();
   if (epilogue.bias && bias)
     epilogue = {};
   if (!epilogue.root)
@@ -366,7 +400,8 @@ std::pair<Operation *, unsigned> Rewriter::run() {
   takeInit();
   takeEpilogue();
   Operation *last = epilogue.root ? epilogue.root : op.getOperation();
-  sizes = sizesOf(builder, loc, op.getDpsInits().front());
+  if (sizes.empty())
+    sizes = sizesOf(builder, loc, op.getDpsInits().front());
   weightValue = makeWeight();
   if (bias)
     biasValue = makeBias();
@@ -375,7 +410,7 @@ std::pair<Operation *, unsigned> Rewriter::run() {
   if (product.loopedDims > 0) {
     result = multiplyInLoop(activations);
   } else {
-    unsigned leading = leadingDims(product.outputRoles, product.layout);
+    unsigned leading = leadingDims(roles, product.layout);
     Value empty = tensor::EmptyOp::create(builder, loc, sizes,
                                           resultType.getElementType());
     Value init = toMatrixShape(builder, loc, empty, leading);

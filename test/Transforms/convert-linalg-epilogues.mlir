@@ -188,3 +188,40 @@ func.func @not_activations(%x: tensor<3x4xf32>) -> tensor<3x2xf32> {
   %4 = linalg.min ins(%3, %zero : tensor<3x2xf32>, tensor<3x2xf32>) outs(%e : tensor<3x2xf32>) -> tensor<3x2xf32>
   return %4 : tensor<3x2xf32>
 }
+
+// -----
+
+#id = affine_map<(b, s, m) -> (b, s, m)>
+#features = affine_map<(b, s, m) -> (m)>
+
+// The tokens are flattened for the product and restored before the bias.
+// CHECK-LABEL: @behind_reshape
+// CHECK-SAME: %[[X:.*]]: tensor<?x3x4xf32>, %[[B:.*]]: tensor<2xf32>, %[[R:.*]]: tensor<?x3x2xf32>
+// CHECK: %[[R2:.*]] = tensor.collapse_shape %[[R]] {{\[\[}}0, 1], [2]] : tensor<?x3x2xf32> into tensor<?x2xf32>
+// CHECK: %[[Y:.*]] = sparsepattern.spmm {{.*}} bias(%[[B]] : tensor<2xf32>) residual(%[[R2]] : tensor<?x2xf32>) {{.*}} activation(relu)
+// CHECK: tensor.expand_shape %[[Y]] {{\[\[}}0, 1], [2]] output_shape [%{{.*}}, 3, 2] : tensor<?x2xf32> into tensor<?x3x2xf32>
+// CHECK-NOT: linalg
+func.func @behind_reshape(%x: tensor<?x3x4xf32>, %b: tensor<2xf32>, %residual: tensor<?x3x2xf32>) -> tensor<?x3x2xf32> {
+  %w = arith.constant dense<[[1.0, 0.0, 2.0, 0.0], [0.0, 3.0, 0.0, 4.0]]> : tensor<2x4xf32>
+  %zero = arith.constant 0.0 : f32
+  %c0 = arith.constant 0 : index
+  %c3 = arith.constant 3 : index
+  %n = tensor.dim %x, %c0 : tensor<?x3x4xf32>
+  %tokens = arith.muli %n, %c3 : index
+  %c = tensor.collapse_shape %x [[0, 1], [2]] : tensor<?x3x4xf32> into tensor<?x4xf32>
+  %e = tensor.empty(%tokens) : tensor<?x2xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<?x2xf32>) -> tensor<?x2xf32>
+  %y = linalg.matmul indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (n, k)>, affine_map<(m, n, k) -> (m, n)>]
+    ins(%c, %w : tensor<?x4xf32>, tensor<2x4xf32>) outs(%f : tensor<?x2xf32>) -> tensor<?x2xf32>
+  %y3 = tensor.expand_shape %y [[0, 1], [2]] output_shape [%n, 3, 2] : tensor<?x2xf32> into tensor<?x3x2xf32>
+  %e3 = tensor.empty(%n) : tensor<?x3x2xf32>
+  %r = linalg.generic {indexing_maps = [#id, #features, #id, #id], iterator_types = ["parallel", "parallel", "parallel"]}
+    ins(%y3, %b, %residual : tensor<?x3x2xf32>, tensor<2xf32>, tensor<?x3x2xf32>) outs(%e3 : tensor<?x3x2xf32>) {
+  ^bb0(%a: f32, %bias: f32, %res: f32, %o: f32):
+    %0 = arith.addf %a, %bias : f32
+    %1 = arith.maximumf %0, %zero : f32
+    %2 = arith.addf %1, %res : f32
+    linalg.yield %2 : f32
+  } -> tensor<?x3x2xf32>
+  return %r : tensor<?x3x2xf32>
+}
