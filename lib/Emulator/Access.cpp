@@ -32,8 +32,8 @@ static void checkAlignment(ThreadContext &thread, uint64_t address,
           ", which is no multiple of " + std::to_string(alignment));
 }
 
-static void checkRace(ThreadContext &thread, unsigned offset, unsigned size,
-                      AccessKind kind, unsigned site) {
+void emulator::checkSharedRace(ThreadContext &thread, unsigned offset,
+                               unsigned size, AccessKind kind, unsigned site) {
   BlockRunner &runner = *thread.runner;
   if (!runner.launch().options.checkRaces)
     return;
@@ -75,7 +75,7 @@ static void checkShared(ThreadContext &thread, uint64_t address, unsigned size,
                      ? SharedMemory::windowBytes - 1
                      : shared.findOther(offset, size, wanted);
   if (bad == end)
-    return checkRace(thread, offset, size, kind, site);
+    return checkSharedRace(thread, offset, size, kind, site);
   // The rare cases, worst first: every byte is looked at again.
   for (unsigned i = offset; i < end; ++i) {
     ByteState state =
@@ -92,9 +92,9 @@ static void checkShared(ThreadContext &thread, uint64_t address, unsigned size,
   }
   if (isStore(kind)) {
     shared.mark(offset, size, ByteState::Written);
-    return checkRace(thread, offset, size, kind, site);
+    return checkSharedRace(thread, offset, size, kind, site);
   }
-  checkRace(thread, offset, size, kind, site);
+  checkSharedRace(thread, offset, size, kind, site);
   if (runner.launch().options.checkUninitializedShared)
     runner.raise(thread, FaultKind::UninitializedShared, site,
                  describeAccess(kind, size) + " of " + shared.describe(offset) +
@@ -125,6 +125,13 @@ static void checkGlobal(ThreadContext &thread, uint64_t address, unsigned size,
   // Sites have one size and kind, so the whole buffer is good for the next
   // time.
   thread.cache[site] = {buffer->begin, buffer->end - buffer->begin - size};
+}
+
+void emulator::checkGlobalRange(ThreadContext &thread, uint64_t address,
+                                unsigned size, AccessKind kind, unsigned site) {
+  checkGlobal(thread, address, size, 1, kind, site);
+  // Sizes differ from time to time: nothing to remember.
+  thread.cache[site] = SiteCache();
 }
 
 void emulator::accessMemory(ThreadContext &thread, uint64_t address,
@@ -158,9 +165,7 @@ void emulator::issueCopy(ThreadContext &thread, unsigned site,
   checkSharedOperand(thread, destination, site);
   checkShared(thread, destination, size, size, AccessKind::Store, site);
   if (sourceSize != 0) {
-    // The site's cache must not remember a partial source.
-    checkGlobal(thread, source, sourceSize, 1, AccessKind::Load, site);
-    thread.cache[site] = SiteCache();
+    checkGlobalRange(thread, source, sourceSize, AccessKind::Load, site);
     checkAlignment(thread, source, size, size, AccessKind::Load, site);
   }
   shared.mark(shared.offsetOf(destination), size, ByteState::InFlight);
@@ -178,7 +183,7 @@ static void completeCopies(ThreadContext &thread,
     unsigned offset = shared.offsetOf(copy.destination);
     shared.mark(offset, copy.size, ByteState::Written);
     // Visible to this thread only, until a barrier.
-    checkRace(thread, offset, copy.size, AccessKind::Store, copy.site);
+    checkSharedRace(thread, offset, copy.size, AccessKind::Store, copy.site);
   }
 }
 

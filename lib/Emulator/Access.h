@@ -35,6 +35,14 @@ void accessMemory(ThreadContext &thread, uint64_t address, unsigned size,
 /// that take nothing else.
 void checkSharedOperand(ThreadContext &thread, uint64_t address, unsigned site);
 
+/// The part of accessMemory that looks for races, for bytes of shared memory
+/// that some other agent moves on the thread's behalf.
+void checkSharedRace(ThreadContext &thread, unsigned offset, unsigned size,
+                     AccessKind kind, unsigned site);
+/// The part of accessMemory for global memory, for ranges of any size.
+void checkGlobalRange(ThreadContext &thread, uint64_t address, unsigned size,
+                      AccessKind kind, unsigned site);
+
 /// A barrier: what `before` did comes before what `after` does next.
 void orderThreads(BlockRunner &runner, llvm::ArrayRef<unsigned> before,
                   llvm::ArrayRef<unsigned> after);

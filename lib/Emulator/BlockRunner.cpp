@@ -27,6 +27,8 @@ using boost::context::detail::transfer_t;
 /// The runner whose fibre this host thread executes, for the signal handler.
 static thread_local BlockRunner *activeRunner = nullptr;
 
+/// Rounds in which threads do nothing but failing tests.
+static constexpr unsigned maxIdleRounds = 1000;
 /// Back-edges between two looks at the clock.
 static constexpr uint32_t fuelPerTurn = 1 << 20;
 
@@ -81,6 +83,7 @@ void BlockRunner::resetBlock(std::array<unsigned, 3> block) {
     Races.reset(Threads.size(), Shared.usedBytes());
   for (BarrierState &barrier : Barriers)
     barrier = BarrierState();
+  Mbarriers.clear();
   for (ThreadContext &t : Threads) {
     for (unsigned d = 0; d < 3; ++d)
       t.ctaid[d] = block[d];
@@ -89,6 +92,8 @@ void BlockRunner::resetBlock(std::array<unsigned, 3> block) {
     t.site = 0;
     t.uncommitted.clear();
     t.groups.clear();
+    t.bulkUncommitted.clear();
+    t.bulkGroups.clear();
     t.fiber = make_fcontext(Stacks.top(t.index), FiberStacks::usableBytes(),
                             fiberMain);
   }
@@ -115,15 +120,19 @@ llvm::Error BlockRunner::takeFault() {
 
 void BlockRunner::schedule() {
   activeRunner = this;
+  volatile unsigned idle = 0;
   // A trap on a fibre comes back here with its fault recorded.
   if (sigsetjmp(SignalExit, 1) == 0) {
     while (Live != 0 && !Failed) {
-      Progress = false;
+      Progress = Polled = false;
       bool reverse = Launch.options.order == EmulatorOptions::Reverse;
       for (unsigned i = 0, n = Warps.size(); i < n && !Failed; ++i)
         if (runWarp(Warps[reverse ? n - 1 - i : i]))
           Progress = true;
-      if (!Progress && !Failed && Live != 0)
+      // Tests that fail may be repeated a number of times before the thread
+      // does something else.
+      idle = Progress ? 0 : idle + 1;
+      if (!Failed && Live != 0 && (idle > maxIdleRounds || (idle && !Polled)))
         reportDeadlock();
     }
   }
@@ -139,8 +148,10 @@ bool BlockRunner::runWarp(WarpState &warp) {
     if (Failed)
       return true;
     // A polling lane got no further: let the other warps go first.
-    if (thread.state == ThreadState::Polling)
+    if (thread.state == ThreadState::Polling) {
+      Polled = true;
       continue;
+    }
     progress = true;
   }
   // Lanes that polled get their next turn in the next round.
@@ -174,6 +185,7 @@ void BlockRunner::makeReady(ThreadContext &thread) {
 }
 
 void BlockRunner::exitThread(ThreadContext &thread) {
+  finishBulkStores(thread);
   thread.state = ThreadState::Exited;
   warpOf(thread).exited |= 1u << thread.laneId;
   --Live;
@@ -246,12 +258,14 @@ void BlockRunner::reportDeadlock() {
     if (retryWithoutExited(*this, warp))
       return;
   const ThreadContext *collective = nullptr, *barrier = nullptr,
-                      *polling = nullptr;
+                      *polling = nullptr, *mbarrier = nullptr;
   for (const ThreadContext &t : Threads) {
     if (t.state == ThreadState::Collective && !collective)
       collective = &t;
     else if (t.state == ThreadState::Barrier && !barrier)
       barrier = &t;
+    else if (t.state == ThreadState::Mbarrier && !mbarrier)
+      mbarrier = &t;
     else if (t.state == ThreadState::Ready && !polling)
       polling = &t;
   }
@@ -286,6 +300,18 @@ void BlockRunner::reportDeadlock() {
                std::to_string(barrier->barrier) + "; of the other threads " +
                (others.empty() ? std::string("there are none")
                                : whereabouts(others)));
+    return;
+  }
+  if (mbarrier) {
+    const MbarrierState &state = *mbarrier->waitsFor;
+    int64_t bytes = state.transactions;
+    for (const BulkCopy &copy : state.copies)
+      bytes -= copy.size;
+    record(*mbarrier, FaultKind::Hang, mbarrier->site,
+           "phase " + llvm::utostr(state.phase) +
+               " of the mbarrier never completes: " +
+               std::to_string(state.pending) + " arrivals and " +
+               std::to_string(bytes) + " bytes are missing");
     return;
   }
   const ThreadContext &t = polling ? *polling : Threads.front();

@@ -17,6 +17,7 @@
 #include "Context.h"
 #include "FiberStacks.h"
 #include "RaceDetector.h"
+#include <map>
 
 namespace sparseditto::emulator {
 
@@ -61,6 +62,7 @@ public:
   const Site &site(unsigned index) const { return (*Launch.sites)[index]; }
   SharedMemory &shared() { return Shared; }
   RaceDetector &races() { return Races; }
+  std::map<unsigned, MbarrierState> &mbarriers() { return Mbarriers; }
   const ThreadContext &thread(unsigned index) const { return Threads[index]; }
   BarrierState &barrier(unsigned id) { return Barriers[id]; }
   unsigned liveThreads() const { return Live; }
@@ -78,11 +80,13 @@ private:
   std::vector<ThreadContext> Threads;
   std::vector<WarpState> Warps;
   std::array<BarrierState, 16> Barriers;
+  std::map<unsigned, MbarrierState> Mbarriers; ///< By shared offset.
   std::vector<SiteCache> Cache;
   void *Scheduler = nullptr; ///< Continuation of schedule().
   ThreadContext *Running = nullptr;
   unsigned Live = 0;
   bool Progress = false;
+  bool Polled = false; ///< Some thread's test failed in this round.
   bool Failed = false;
   std::unique_ptr<EmulatorFault> Fault;
   sigjmp_buf SignalExit;

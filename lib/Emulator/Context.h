@@ -15,6 +15,7 @@
 #define SPARSEDITTO_LIB_EMULATOR_CONTEXT_H
 
 #include "AllocationMap.h"
+#include "Mbarrier.h"
 #include "SharedMemory.h"
 #include "Site.h"
 #include "sparseditto/Emulator/Emulator.h"
@@ -40,6 +41,7 @@ enum class ThreadState : uint8_t {
   Ready,
   Collective,
   Barrier,
+  Mbarrier,
   Polling,
   Exited
 };
@@ -73,10 +75,13 @@ struct ThreadContext {
   bool done = false;                 ///< Its warp operation has been executed.
   unsigned barrier = 0;              ///< Id of the barrier it waits at.
   uint32_t reduction[3] = {0, 0, 0}; ///< popc, and, or of its last barrier.
+  const MbarrierState *waitsFor = nullptr;
   const uint64_t *args = nullptr;
   uint64_t *results = nullptr;
   std::vector<PendingCopy> uncommitted;
   std::vector<std::vector<PendingCopy>> groups; ///< Oldest first.
+  std::vector<BulkCopy> bulkUncommitted;        ///< To global memory.
+  std::vector<std::vector<BulkCopy>> bulkGroups;
 };
 
 struct WarpState {

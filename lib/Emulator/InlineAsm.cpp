@@ -149,6 +149,11 @@ bool AsmTranslator::run(StringRef text, StringRef constraints) {
   if (!bindOperands(constraints))
     return false;
   std::optional<std::vector<PtxStatement>> statements = parsePtx(text);
+  // try_wait suspends until it succeeds: repeating it in a loop changes
+  // nothing.
+  std::optional<PtxStatement> wait = parseWaitLoop(text);
+  if (wait)
+    return translate(*wait);
   if (!statements)
     return false;
   for (const PtxStatement &statement : *statements)
@@ -373,6 +378,40 @@ bool AsmTranslator::synchronization(const PtxStatement &s) {
   }
   if (text == "bar.warp.sync" && s.operands.size() == 1) {
     intrinsic(llvm::Intrinsic::nvvm_bar_warp_sync, {number(0)});
+    return true;
+  }
+  if (text.consume_front("mbarrier.")) {
+    unsigned at = text.starts_with("init") ? 0 : 1;
+    if (s.operands.size() <= at)
+      return false;
+    Value *address = pointer(s.operands[at], 3);
+    Value *value = s.operands.size() > at + 1 ? number(at + 1) : nullptr;
+    if (!address)
+      return false;
+    if (text == "init.shared.b64" && value) {
+      intrinsic(llvm::Intrinsic::nvvm_mbarrier_init_shared, {address, value});
+      return true;
+    }
+    Value *token = nullptr;
+    llvm::Type *i64 = B.getInt64Ty();
+    if (text == "arrive.expect_tx.shared.b64" && value)
+      token = keep(B.CreateIntrinsic(
+          i64,
+          llvm::Intrinsic::nvvm_mbarrier_arrive_expect_tx_scope_cta_space_cta,
+          {address, value}));
+    else if (text == "arrive.shared.b64" && !value)
+      token = keep(B.CreateIntrinsic(
+          i64, llvm::Intrinsic::nvvm_mbarrier_arrive_shared, {address}));
+    else if ((text == "try_wait.parity.shared.b64" ||
+              text == "try_wait.parity.shared::cta.b64") &&
+             value)
+      token = keep(B.CreateIntrinsic(
+          B.getInt1Ty(),
+          llvm::Intrinsic::nvvm_mbarrier_try_wait_parity_scope_cta_space_cta,
+          {address, value}));
+    if (!token)
+      return false;
+    write(s.operands[0], token);
     return true;
   }
   if (text == "cp.async.commit_group") {

@@ -105,7 +105,8 @@ llvm::Error Instrumenter::rewriteNvvm(llvm::CallInst &call, StringRef name) {
     replace(call, nullptr);
     return llvm::Error::success();
   }
-  if (rewriteBarrier(call, name) || rewriteCopy(call, name) ||
+  if (rewriteBarrier(call, name) || rewriteBulkCopy(call, name) ||
+      rewriteCopy(call, name) || rewriteMbarrier(call, name) ||
       rewriteMatrixOp(call, name) || rewriteWarpOp(call, name))
     return llvm::Error::success();
   if (Value *value = emitMath(call, b, name)) {
@@ -237,6 +238,84 @@ bool Instrumenter::rewriteCopy(llvm::CallInst &call, StringRef name) {
     return false;
   }
   replace(call, nullptr);
+  return true;
+}
+
+bool Instrumenter::rewriteBulkCopy(llvm::CallInst &call, StringRef name) {
+  StringRef full = name;
+  if (!name.consume_front("cp.async.bulk."))
+    return false;
+  llvm::IRBuilder<> b(&call);
+  auto address = [&](unsigned i) {
+    return addressOf(b, call.getArgOperand(i));
+  };
+  if (name == "commit.group") {
+    emitCall(b, "sd_emu_bulk_commit", b.getVoidTy(), {Context});
+  } else if (name == "wait.group" || name == "wait.group.read") {
+    emitCall(b, "sd_emu_bulk_wait", b.getVoidTy(),
+             {Context, call.getArgOperand(0)});
+  } else if (name == "global.to.shared.cluster" ||
+             name == "global.to.shared.cta") {
+    // Multicast needs a cluster, of which there is none.
+    if (name == "global.to.shared.cluster" &&
+        !llvm::cast<llvm::ConstantInt>(call.getArgOperand(6))->isZero())
+      return false;
+    emitCall(b, "sd_emu_bulk_load", b.getVoidTy(),
+             {Context, b.getInt32(addSite(call, full)), address(0), address(2),
+              call.getArgOperand(3), address(1)});
+  } else if (name == "shared.cta.to.global") {
+    emitCall(b, "sd_emu_bulk_store", b.getVoidTy(),
+             {Context, b.getInt32(addSite(call, full)), address(0), address(1),
+              call.getArgOperand(2)});
+  } else {
+    return false;
+  }
+  replace(call, nullptr);
+  return true;
+}
+
+/// "mbarrier.try.wait.parity.scope.cta.space.cta" -> TryWaitParity.
+static std::optional<MbarrierOp> parseMbarrierOp(StringRef name) {
+  name = name.take_front(name.find(".scope."));
+  name.consume_back(".relaxed");
+  name.consume_back(".shared");
+  name.consume_back(".tl");
+  return llvm::StringSwitch<std::optional<MbarrierOp>>(name)
+      .Case("mbarrier.init", MbarrierOp::Init)
+      .Case("mbarrier.inval", MbarrierOp::Invalidate)
+      .Cases({"mbarrier.arrive", "mbarrier.arrive.noComplete"},
+             MbarrierOp::Arrive)
+      .Case("mbarrier.arrive.drop", MbarrierOp::ArriveDrop)
+      .Case("mbarrier.arrive.expect.tx", MbarrierOp::ArriveExpect)
+      .Case("mbarrier.arrive.drop.expect.tx", MbarrierOp::ArriveDropExpect)
+      .Case("mbarrier.expect.tx", MbarrierOp::Expect)
+      .Case("mbarrier.complete.tx", MbarrierOp::Complete)
+      .Case("mbarrier.test.wait", MbarrierOp::TestWait)
+      .Case("mbarrier.test.wait.parity", MbarrierOp::TestWaitParity)
+      .Case("mbarrier.try.wait", MbarrierOp::TryWait)
+      .Case("mbarrier.try.wait.parity", MbarrierOp::TryWaitParity)
+      .Cases({"cp.async.mbarrier.arrive", "cp.async.mbarrier.arrive.noinc"},
+             MbarrierOp::ArriveAfterCopies)
+      .Default(std::nullopt);
+}
+
+bool Instrumenter::rewriteMbarrier(llvm::CallInst &call, StringRef name) {
+  std::optional<MbarrierOp> op = parseMbarrierOp(name);
+  if (!op)
+    return false;
+  llvm::IRBuilder<> b(&call);
+  Value *value = b.getInt64(1);
+  if (*op == MbarrierOp::ArriveAfterCopies)
+    value = b.getInt64(name.contains("noinc"));
+  else if (call.arg_size() > 1)
+    value = b.CreateZExt(call.getArgOperand(1), b.getInt64Ty());
+  Value *result = emitCall(b, "sd_emu_mbarrier", b.getInt64Ty(),
+                           {Context, b.getInt32(addSite(call, name)),
+                            b.getInt32(static_cast<unsigned>(*op)),
+                            addressOf(b, call.getArgOperand(0)), value});
+  if (call.getType()->isIntegerTy(1))
+    result = b.CreateTrunc(result, b.getInt1Ty());
+  replace(call, result);
   return true;
 }
 

@@ -60,6 +60,8 @@ private:
   bool rewriteWarpOp(llvm::CallInst &call, llvm::StringRef name);
   bool rewriteMatrixOp(llvm::CallInst &call, llvm::StringRef name);
   bool rewriteBarrier(llvm::CallInst &call, llvm::StringRef name);
+  bool rewriteMbarrier(llvm::CallInst &call, llvm::StringRef name);
+  bool rewriteBulkCopy(llvm::CallInst &call, llvm::StringRef name);
   bool rewriteCopy(llvm::CallInst &call, llvm::StringRef name);
   llvm::Value *emitMath(llvm::CallInst &call, llvm::IRBuilder<> &b,
                         llvm::StringRef name);

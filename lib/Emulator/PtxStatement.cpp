@@ -74,6 +74,51 @@ sparseditto::emulator::parsePtx(StringRef text) {
   return statements;
 }
 
+std::optional<PtxStatement>
+sparseditto::emulator::parseWaitLoop(StringRef text) {
+  text = text.trim();
+  if (!text.consume_front("{") || !text.consume_back("}"))
+    return std::nullopt;
+  llvm::SmallVector<StringRef> lines;
+  text.split(lines, ';');
+  std::optional<PtxStatement> wait;
+  StringRef start, end;             // Labels before and after.
+  StringRef leaves, repeats, guard; // Targets of the branches.
+  for (StringRef line : lines) {
+    line = line.trim();
+    StringRef label;
+    auto [first, rest] = line.split(':');
+    if (!first.contains_insensitive("mbarrier") && !first.contains(' ') &&
+        line.contains(':')) {
+      label = first.trim();
+      line = rest.trim();
+      (wait ? end : start) = label;
+    }
+    if (line.empty() || line.starts_with(".reg"))
+      continue;
+    if (line.starts_with("mbarrier.try_wait.")) {
+      std::optional<std::vector<PtxStatement>> parsed = parsePtx(line);
+      if (wait || !parsed || parsed->size() != 1)
+        return std::nullopt;
+      wait = parsed->front();
+      continue;
+    }
+    bool guarded = line.consume_front("@");
+    if (guarded) {
+      std::tie(guard, line) = line.split(' ');
+      line = line.trim();
+    }
+    if (!line.consume_front("bra"))
+      return std::nullopt;
+    line.consume_front(".uni");
+    (guarded ? leaves : repeats) = line.trim();
+  }
+  if (!wait || wait->operands.empty() || wait->operands[0] != guard ||
+      leaves != end || repeats != start || start.empty() || end.empty())
+    return std::nullopt;
+  return wait;
+}
+
 std::vector<StringRef> sparseditto::emulator::splitVector(StringRef operand) {
   if (operand.consume_front("{") && operand.consume_back("}"))
     return splitOperands(operand);

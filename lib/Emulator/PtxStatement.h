@@ -29,6 +29,10 @@ struct PtxStatement {
 /// statements. Outer braces are dropped.
 std::optional<std::vector<PtxStatement>> parsePtx(llvm::StringRef text);
 
+/// The mbarrier.try_wait of a text that only repeats it until it succeeds:
+/// "L: try_wait P, ...; @P bra D; bra L; D:". None for any other text.
+std::optional<PtxStatement> parseWaitLoop(llvm::StringRef text);
+
 /// The registers of "{$0, $1}", or the operand itself.
 std::vector<llvm::StringRef> splitVector(llvm::StringRef operand);
 

@@ -55,12 +55,16 @@ bool RaceDetector::ordered(const Stamp &stamp, unsigned thread) const {
 }
 
 void RaceDetector::insert(Stamp (&slots)[2], const Stamp &stamp) {
-  for (Stamp &slot : slots)
-    if (slot.generation != stamp.generation ||
-        (slot.thread == stamp.thread && (slot.mask & ~stamp.mask) == 0)) {
+  for (Stamp &slot : slots) {
+    // An access of the same thread takes over if it conflicts with no less.
+    bool covers =
+        slot.thread == stamp.thread && (slot.mask & ~stamp.mask) == 0 &&
+        (slot.atomic || !stamp.atomic) && (slot.warpWide || !stamp.warpWide);
+    if (slot.generation != stamp.generation || covers) {
       slot = stamp;
       return;
     }
+  }
   // The newer one is more likely to meet its rival.
   slots[0] = slots[1];
   slots[1] = stamp;

@@ -132,6 +132,24 @@ static void emuCopyWait(ThreadContext *thread, uint32_t pending) {
 }
 static void emuCopyWaitAll(ThreadContext *thread) { waitAllCopies(*thread); }
 
+static uint64_t emuMbarrier(ThreadContext *thread, uint32_t site, uint32_t op,
+                            uint64_t address, uint64_t value) {
+  return mbarrierOperation(*thread, site, MbarrierOp(op), address, value);
+}
+static void emuBulkLoad(ThreadContext *thread, uint32_t site,
+                        uint64_t destination, uint64_t source, uint32_t size,
+                        uint64_t barrier) {
+  issueBulkLoad(*thread, site, destination, source, size, barrier);
+}
+static void emuBulkStore(ThreadContext *thread, uint32_t site,
+                         uint64_t destination, uint64_t source, uint32_t size) {
+  issueBulkStore(*thread, site, destination, source, size);
+}
+static void emuBulkCommit(ThreadContext *thread) { commitBulkStores(*thread); }
+static void emuBulkWait(ThreadContext *thread, uint32_t pending) {
+  waitBulkStores(*thread, pending);
+}
+
 static void emuExit(ThreadContext *thread) {
   thread->runner->exitThread(*thread);
 }
@@ -217,6 +235,11 @@ llvm::ArrayRef<RuntimeSymbol> emulator::runtimeSymbols() {
       {"sd_emu_copy_commit", address(emuCopyCommit)},
       {"sd_emu_copy_wait", address(emuCopyWait)},
       {"sd_emu_copy_wait_all", address(emuCopyWaitAll)},
+      {"sd_emu_mbarrier", address(emuMbarrier)},
+      {"sd_emu_bulk_load", address(emuBulkLoad)},
+      {"sd_emu_bulk_store", address(emuBulkStore)},
+      {"sd_emu_bulk_commit", address(emuBulkCommit)},
+      {"sd_emu_bulk_wait", address(emuBulkWait)},
       {"sd_emu_exit", address(emuExit)},
       {"sd_emu_trap", address(emuTrap)},
       {"sd_emu_tick", address(emuTick)},
