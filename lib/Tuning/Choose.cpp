@@ -63,8 +63,7 @@ static llvm::StringSet<> chooseFormats(llvm::ArrayRef<Question> questions,
           continue;
         auto [it, isNew] =
             times.try_emplace(packingKey(proposal.strategy), best);
-        it->second[i] =
-            std::min(it->second[i], proposal.predictedMicroseconds);
+        it->second[i] = std::min(it->second[i], proposal.predictedMicroseconds);
       }
     double bestGain = 0;
     const std::string *bestFormat = nullptr;
@@ -171,9 +170,9 @@ sparseditto::choosePlan(const PatternReport &report, const Problem &problem,
       bytes = findFamily(choice.strategy.family)
                   ->cost(report, tuned, choice.strategy, question.n)
                   .weightBytes;
-    bytes += double(question.n) * (double(problem.k) * byteSize(problem.type) +
-                                   double(problem.m) *
-                                       byteSize(problem.outputType));
+    bytes +=
+        double(question.n) * (double(problem.k) * byteSize(problem.type) +
+                              double(problem.m) * byteSize(problem.outputType));
     choice.floorMicroseconds = model.floorMicroseconds(bytes);
     nMin = question.n + 1;
     if (!plan.empty() && plan.back().useLibrary == choice.useLibrary &&

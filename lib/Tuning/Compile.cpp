@@ -72,8 +72,7 @@ static llvm::Error runJob(Job &job, const CompileOptions &options,
     return stored.takeError();
   // What the package keeps is a copy, or the mapping itself: either way the
   // pages need not stay resident.
-  auto releasePages = llvm::make_scope_exit(
-      [&] { job.file->release(job.index); });
+  llvm::scope_exit releasePages([&] { job.file->release(job.index); });
   if (stored->rows == 0 || stored->cols == 0) {
     job.skipped = "empty";
     return llvm::Error::success();
@@ -107,15 +106,13 @@ static llvm::Error runJob(Job &job, const CompileOptions &options,
   return llvm::Error::success();
 }
 
-static llvm::Error
-collectJobs(const CompileOptions &options,
-            std::vector<std::unique_ptr<TensorFile>> &files,
-            std::vector<Job> &jobs, CompileResult &result) {
+static llvm::Error collectJobs(const CompileOptions &options,
+                               std::vector<std::unique_ptr<TensorFile>> &files,
+                               std::vector<Job> &jobs, CompileResult &result) {
   auto glob = llvm::GlobPattern::create(options.tensorGlob);
   if (!glob)
-    return llvm::createStringError(
-        "--tensor '" + options.tensorGlob +
-        "': " + llvm::toString(glob.takeError()));
+    return llvm::createStringError("--tensor '" + options.tensorGlob +
+                                   "': " + llvm::toString(glob.takeError()));
   std::map<std::string, int> names;
   for (const std::string &path : options.files) {
     auto file = TensorFile::open(path, ReadOptions());
@@ -159,13 +156,13 @@ sparseditto::compilePackage(const CompileOptions &options) {
   std::vector<std::unique_ptr<TensorFile>> files;
   std::vector<Job> jobs;
   if (llvm::Error error = collectJobs(options, files, jobs, result))
-    return std::move(error);
+    return error;
 
   KernelCache cache(options.ptxas);
   {
-    llvm::DefaultThreadPool pool(
-        options.jobs ? llvm::hardware_concurrency(options.jobs)
-                     : llvm::hardware_concurrency());
+    llvm::DefaultThreadPool pool(options.jobs
+                                     ? llvm::hardware_concurrency(options.jobs)
+                                     : llvm::hardware_concurrency());
     for (Job &job : jobs)
       pool.async([&job, &options, &cache] {
         if (llvm::Error error = runJob(job, options, cache))
@@ -184,7 +181,7 @@ sparseditto::compilePackage(const CompileOptions &options) {
         llvm::consumeError(std::move(*job.error));
     }
   if (firstError)
-    return std::move(firstError);
+    return firstError;
 
   Package package;
   package.sourceVersion = SPARSEDITTO_VERSION;
@@ -192,11 +189,9 @@ sparseditto::compilePackage(const CompileOptions &options) {
   std::set<std::string> written;
   std::string records;
   for (Job &job : jobs) {
-    result.notes.insert(result.notes.end(), job.notes.begin(),
-                        job.notes.end());
+    result.notes.insert(result.notes.end(), job.notes.begin(), job.notes.end());
     if (!job.skipped.empty())
-      result.skipped.push_back(
-          {job.name, job.file->path(), job.skipped});
+      result.skipped.push_back({job.name, job.file->path(), job.skipped});
     for (CompiledLayer &compiled : job.layers) {
       for (auto [manifest, kernel] :
            llvm::zip_equal(compiled.layer.kernels, compiled.kernels)) {
@@ -221,13 +216,13 @@ sparseditto::compilePackage(const CompileOptions &options) {
   }
   if (package.layers.empty())
     return llvm::createStringError("no tensor can be compiled; the first, '" +
-                                   result.skipped.front().layer + "': " +
-                                   result.skipped.front().reason);
+                                   result.skipped.front().layer +
+                                   "': " + result.skipped.front().reason);
   contents.emplace_back("records.jsonl", std::move(records));
   contents.emplace_back("plan.mlir", planText(package));
   contents.emplace_back("report.html", reportHTML(result));
   if (llvm::Error error =
           writePackage(package, contents, options.outputDirectory))
-    return std::move(error);
+    return error;
   return result;
 }

@@ -110,9 +110,9 @@ buildKernel(const KernelFamily &family, const Problem &problem,
     return kernel;
   };
 
-  auto built = family.build(context, problem, strategy, packed,
-                            chip.computeCapability,
-                            kernelSymbol(problem, strategy, packed));
+  auto built =
+      family.build(context, problem, strategy, packed, chip.computeCapability,
+                   kernelSymbol(problem, strategy, packed));
   if (!built) {
     kernel->status = CandidateStatus::Illegal;
     return fail(built.takeError());
@@ -133,10 +133,11 @@ buildKernel(const KernelFamily &family, const Problem &problem,
   return kernel;
 }
 
-std::shared_ptr<const CachedKernel>
-KernelCache::get(const KernelFamily &family, const Problem &problem,
-                 const Strategy &strategy, const PackedWeight &packed,
-                 const Chip &chip) {
+std::shared_ptr<const CachedKernel> KernelCache::get(const KernelFamily &family,
+                                                     const Problem &problem,
+                                                     const Strategy &strategy,
+                                                     const PackedWeight &packed,
+                                                     const Chip &chip) {
   std::shared_ptr<Slot> slot;
   {
     std::lock_guard<std::mutex> lock(mutex);
@@ -147,8 +148,7 @@ KernelCache::get(const KernelFamily &family, const Problem &problem,
     slot = entry;
   }
   std::call_once(slot->once, [&] {
-    slot->kernel =
-        buildKernel(family, problem, strategy, packed, chip, ptxas);
+    slot->kernel = buildKernel(family, problem, strategy, packed, chip, ptxas);
   });
   return slot->kernel;
 }

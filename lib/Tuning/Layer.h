@@ -24,11 +24,9 @@ struct CompiledLayer {
 };
 
 /// `weight` is in the package's element type already; `report` is of it.
-llvm::Expected<CompiledLayer> compileLayer(const Matrix &weight,
-                                           const PatternReport &report,
-                                           Layout layout,
-                                           const CompileOptions &options,
-                                           KernelCache &cache);
+llvm::Expected<CompiledLayer>
+compileLayer(const Matrix &weight, const PatternReport &report, Layout layout,
+             const CompileOptions &options, KernelCache &cache);
 
 /// "nm 2:4", "block 64x64", "unstructured".
 std::string describePattern(const PatternReport &report);

@@ -28,7 +28,8 @@ static void printStrategy(llvm::raw_ostream &os, const PlanEntry &entry) {
 std::string sparseditto::planText(const Package &package) {
   std::string text;
   llvm::raw_string_ostream os(text);
-  os << "// Which strategy serves which N, by layer and chip. \"library\" is the "
+  os << "// Which strategy serves which N, by layer and chip. \"library\" is "
+        "the "
         "dense library.\nmodule attributes {sparsepattern.plans = {\n";
   bool isFirst = true;
   for (const PackageLayer &layer : package.layers) {

@@ -26,14 +26,13 @@ std::string sparseditto::makeRecord(const PatternReport &report,
   std::string strategy = candidate.proposal.useLibrary
                              ? "library"
                              : candidate.proposal.strategy.str();
-  std::string key = llvm::formatv("{0}|{1}|{2}|{3}|{4}", op,
-                                  report.fingerprint, candidate.n, chip.name,
-                                  SPARSEDITTO_VERSION);
+  std::string key = llvm::formatv("{0}|{1}|{2}|{3}|{4}", op, report.fingerprint,
+                                  candidate.n, chip.name, SPARSEDITTO_VERSION);
   llvm::json::Object record{
       {"record", 1},
-      {"id", llvm::utohexstr(llvm::xxh3_64bits(
-                                 llvm::StringRef(key + "|" + strategy)),
-                             /*LowerCase=*/true, /*Width=*/16)},
+      {"id",
+       llvm::utohexstr(llvm::xxh3_64bits(llvm::StringRef(key + "|" + strategy)),
+                       /*LowerCase=*/true, /*Width=*/16)},
       {"op", op},
       {"fingerprint", report.fingerprint},
       {"n", candidate.n},

@@ -26,8 +26,7 @@ static std::string rangeOf(const Choice &choice) {
     return "N ≥ " + std::to_string(choice.nMin);
   if (choice.nMax == choice.nMin)
     return "N = " + std::to_string(choice.nMin);
-  return "N " + std::to_string(choice.nMin) + "…" +
-         std::to_string(choice.nMax);
+  return "N " + std::to_string(choice.nMin) + "…" + std::to_string(choice.nMax);
 }
 
 std::string sparseditto::reportHTML(const CompileResult &result) {

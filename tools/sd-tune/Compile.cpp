@@ -84,8 +84,8 @@ static llvm::Expected<CompileOptions> interpret(const Spelling &spelling,
 
   if (!spelling.type.empty()) {
     options.type = parseElementType(spelling.type);
-    if (options.type != ElementType::F16 &&
-        options.type != ElementType::BF16 && options.type != ElementType::F32)
+    if (options.type != ElementType::F16 && options.type != ElementType::BF16 &&
+        options.type != ElementType::F32)
       return invalid("--type", spelling.type, "f16, bf16 or f32");
   }
   std::optional<Activation> activation = parseActivation(spelling.activation);
@@ -130,7 +130,8 @@ static llvm::json::Value toJSON(const CompiledRow &row) {
       {"n_max", row.choice.nMax ? llvm::json::Value(row.choice.nMax)
                                 : llvm::json::Value(nullptr)},
       {"n", row.choice.tuneN},
-      {"choice", row.choice.useLibrary ? "library" : row.choice.strategy.family},
+      {"choice",
+       row.choice.useLibrary ? "library" : row.choice.strategy.family},
       {"predicted_us", row.choice.predictedMicroseconds},
       {"dense_us", row.choice.libraryMicroseconds},
       {"floor_us", row.choice.floorMicroseconds},
@@ -156,15 +157,14 @@ static void printJSON(const CompileResult &result, llvm::StringRef package) {
   for (const std::string &note : result.notes)
     notes.push_back(note);
   llvm::outs() << llvm::formatv(
-      "{0:2}\n",
-      llvm::json::Value(llvm::json::Object{
-          {"package", package},
-          {"choices", std::move(choices)},
-          {"skipped", std::move(skipped)},
-          {"notes", std::move(notes)},
-          {"kernels", result.kernelsBuilt},
-          {"packed_bytes", result.packedBytes},
-          {"dense_bytes", result.denseBytes}}));
+      "{0:2}\n", llvm::json::Value(
+                     llvm::json::Object{{"package", package},
+                                        {"choices", std::move(choices)},
+                                        {"skipped", std::move(skipped)},
+                                        {"notes", std::move(notes)},
+                                        {"kernels", result.kernelsBuilt},
+                                        {"packed_bytes", result.packedBytes},
+                                        {"dense_bytes", result.denseBytes}}));
 }
 
 /// Chips that were given the same choice share a line.
@@ -190,17 +190,14 @@ static void printTable(const CompileResult &result, const Spelling &spelling) {
     for (const CompiledRow &other : llvm::ArrayRef(result.rows).drop_front(i))
       if (sameChoice(other))
         chips += (chips.empty() ? "" : ",") + other.chip;
-    table.row({row.layer,
-               std::to_string(row.m) + "x" + std::to_string(row.k),
-               row.pattern, llvm::formatv("{0:F3}", row.density).str(),
-               rangeText(row.choice),
-               row.choice.useLibrary ? "dense library"
-                                     : row.choice.strategy.family,
-               chips,
-               llvm::formatv("{0:F1}", row.choice.predictedMicroseconds).str(),
-               row.choice.useLibrary ? "-"
-                                     : std::to_string(row.resources.registers),
-               row.choice.reason});
+    table.row(
+        {row.layer, std::to_string(row.m) + "x" + std::to_string(row.k),
+         row.pattern, llvm::formatv("{0:F3}", row.density).str(),
+         rangeText(row.choice),
+         row.choice.useLibrary ? "dense library" : row.choice.strategy.family,
+         chips, llvm::formatv("{0:F1}", row.choice.predictedMicroseconds).str(),
+         row.choice.useLibrary ? "-" : std::to_string(row.resources.registers),
+         row.choice.reason});
   }
   llvm::raw_ostream &os = llvm::outs();
   table.print(os);

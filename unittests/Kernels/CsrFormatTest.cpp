@@ -45,8 +45,8 @@ TEST(CsrFormat, KeepsSpecialValuesAndDropsNegativeZero) {
   Matrix weight = llvm::cantFail(Matrix::allocate("w", ElementType::F16, 1, 6));
   const uint16_t bits[6] = {0x8000, 0x7e00, 0xfc00, 0x0001, 0x3c00, 0x0000};
   std::memcpy(weight.mutableData(), bits, sizeof(bits));
-  auto packed = packChecked(csrFamily(), weight,
-                            csrFamily().declaration().defaults());
+  auto packed =
+      packChecked(csrFamily(), weight, csrFamily().declaration().defaults());
   ASSERT_TRUE(bool(packed)) << message(packed.takeError());
   Matrix back = llvm::cantFail(csrFamily().unpack(*packed));
   const uint16_t expected[6] = {0x0000, 0x7e00, 0xfc00, 0x0001, 0x3c00, 0x0000};
@@ -72,8 +72,8 @@ TEST(CsrFormat, SharesALongRowBetweenAlignedSlots) {
 
 TEST(CsrFormat, RefusesDamagedBuffers) {
   Matrix weight = randomWeight(ElementType::F16, 8, 40, 0.5, 3);
-  PackedWeight packed = llvm::cantFail(packChecked(
-      csrFamily(), weight, csrFamily().declaration().defaults()));
+  PackedWeight packed = llvm::cantFail(
+      packChecked(csrFamily(), weight, csrFamily().declaration().defaults()));
   auto refuses = [](const PackedWeight &damaged, llvm::StringRef text) {
     auto back = csrFamily().unpack(damaged);
     ASSERT_FALSE(bool(back));
@@ -99,8 +99,8 @@ TEST(CsrFormat, RefusesDamagedBuffers) {
 TEST(CsrFormat, RefusesTooManyColumns) {
   Matrix weight =
       llvm::cantFail(Matrix::allocate("w", ElementType::F16, 1, 65529));
-  auto packed = packChecked(csrFamily(), weight,
-                            csrFamily().declaration().defaults());
+  auto packed =
+      packChecked(csrFamily(), weight, csrFamily().declaration().defaults());
   ASSERT_FALSE(bool(packed));
   EXPECT_EQ(message(packed.takeError()),
             "csr: expected at most 65528 columns, got 65529");
