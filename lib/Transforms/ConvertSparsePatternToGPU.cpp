@@ -21,6 +21,7 @@
 #include "sparseditto/Transforms/Problems.h"
 #include "sparseditto/Transforms/Strategies.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
 #include <map>
 
 namespace sparseditto {
@@ -62,10 +63,14 @@ private:
                  const KernelArg &arg, Value n);
   /// Device address of a memref's first element.
   Value pointerTo(OpBuilder &builder, Location loc, Value memref);
-  /// Device address of a packed buffer; constants are put on the list of
-  /// uploads.
-  Value pointerToPacked(OpBuilder &builder, Location loc, Value memref);
+  /// Device address of a packed buffer or a bias; constants are put on the list
+  /// of uploads.
+  Value pointerToConstant(OpBuilder &builder, Location loc, Value memref);
   void buildInit();
+  /// Notes the allocation behind an activation, output or residual.
+  void shareAllocation(Value memref);
+  /// Gives the noted allocations memory that host and device share.
+  void replaceAllocations();
 
   unsigned computeCapability = 80;
   SymbolTable *symbols = nullptr; ///< Lives as long as one run.
@@ -73,6 +78,7 @@ private:
   std::map<std::string, Kernel> kernels;
   /// Host constant -> global with its device address.
   llvm::MapVector<memref::GlobalOp, memref::GlobalOp> uploads;
+  llvm::SetVector<Operation *> allocations;
 };
 
 } // namespace
@@ -144,8 +150,8 @@ Value ConvertToGPU::pointerTo(OpBuilder &builder, Location loc, Value memref) {
       builder, loc, LLVM::LLVMPointerType::get(&getContext(), 1), integer);
 }
 
-Value ConvertToGPU::pointerToPacked(OpBuilder &builder, Location loc,
-                                    Value memref) {
+Value ConvertToGPU::pointerToConstant(OpBuilder &builder, Location loc,
+                                      Value memref) {
   auto get = memref.getDefiningOp<memref::GetGlobalOp>();
   auto host = get ? symbols->lookup<memref::GlobalOp>(get.getName()) : nullptr;
   if (!host)
@@ -186,14 +192,14 @@ Value ConvertToGPU::argument(OpBuilder &builder, SpmmOp op,
     for (auto [name, buffer] :
          llvm::zip_equal(op.getPackingAttr().getBuffers(), op.getWeight()))
       if (cast<StringAttr>(name).getValue() == arg.name)
-        return pointerToPacked(builder, loc, buffer);
+        return pointerToConstant(builder, loc, buffer);
     return {};
   case ArgKind::X:
     return pointerTo(builder, loc, op.getActivations());
   case ArgKind::Y:
     return pointerTo(builder, loc, op.getInit());
   case ArgKind::Bias:
-    return pointerTo(builder, loc, op.getBias());
+    return pointerToConstant(builder, loc, op.getBias());
   case ArgKind::Residual:
     return pointerTo(builder, loc, op.getResidual());
   case ArgKind::N:
@@ -288,8 +294,42 @@ LogicalResult ConvertToGPU::convert(SpmmOp op) {
                                  /*withElseRegion=*/false);
   OpBuilder inside = guard.getThenBodyBuilder();
   dispatch(dispatch, inside, 0);
+  for (Value matrix : {op.getActivations(), op.getInit(), op.getResidual()})
+    shareAllocation(matrix);
   op.erase();
   return success();
+}
+
+void ConvertToGPU::shareAllocation(Value memref) {
+  while (memref && memref.getDefiningOp()) {
+    Operation *producer = memref.getDefiningOp();
+    if (isa<memref::AllocOp>(producer)) {
+      allocations.insert(producer);
+      return;
+    }
+    auto view = dyn_cast<ViewLikeOpInterface>(producer);
+    memref = view ? view.getViewSource() : Value();
+  }
+}
+
+void ConvertToGPU::replaceAllocations() {
+  for (Operation *op : allocations) {
+    auto alloc = cast<memref::AllocOp>(op);
+    OpBuilder builder(alloc);
+    auto shared = gpu::AllocOp::create(
+        builder, alloc.getLoc(), alloc.getType(), /*asyncToken=*/Type(),
+        ValueRange(), alloc.getDynamicSizes(), alloc.getSymbolOperands(),
+        /*hostShared=*/true);
+    for (Operation *user : llvm::to_vector(alloc->getUsers()))
+      if (auto dealloc = dyn_cast<memref::DeallocOp>(user)) {
+        OpBuilder at(dealloc);
+        gpu::DeallocOp::create(at, dealloc.getLoc(), /*asyncToken=*/Type(),
+                               ValueRange(), shared.getMemref());
+        dealloc.erase();
+      }
+    alloc.getResult().replaceAllUsesWith(shared.getMemref());
+    alloc.erase();
+  }
 }
 
 void ConvertToGPU::buildInit() {
@@ -336,6 +376,7 @@ void ConvertToGPU::runOnOperation() {
   symbols = &table;
   kernels.clear();
   uploads.clear();
+  allocations.clear();
   SmallVector<SpmmOp> products;
   module.walk([&](SpmmOp op) {
     if (op.hasPureBufferSemantics())
@@ -347,6 +388,7 @@ void ConvertToGPU::runOnOperation() {
     else if (failed(convert(op)))
       return signalPassFailure();
   }
+  replaceAllocations();
   buildInit();
   if (!kernels.empty())
     module->setAttr(gpu::GPUDialect::getContainerModuleAttrName(),
