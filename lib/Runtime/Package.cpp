@@ -16,6 +16,7 @@
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 #include <limits>
@@ -186,9 +187,9 @@ llvm::Error sparseditto::verifyPackage(const Package &package) {
   llvm::StringSet<> names;
   for (const PackageLayer &layer : package.layers) {
     if (layer.name.empty() || layer.name.size() > 4096 ||
-        !names.insert(layer.name).second)
-      return fail("layer name '" + layer.name +
-                  "' is empty, too long or used twice");
+        !json::isUTF8(layer.name) || !names.insert(layer.name).second)
+      return fail("layer name '" + json::fixUTF8(layer.name) +
+                  "' is empty, too long, not UTF-8 or used twice");
     const Problem &problem = layer.problem;
     if (layer.weight.rows != problem.m || layer.weight.cols != problem.k ||
         layer.weight.type != problem.type || problem.m < 1 || problem.k < 1)
@@ -425,7 +426,8 @@ llvm::Error sparseditto::writePackage(
 namespace {
 class PackageReader {
 public:
-  explicit PackageReader(llvm::StringRef directory) : directory(directory) {}
+  PackageReader(llvm::StringRef directory, llvm::StringRef only)
+      : directory(directory), only(only) {}
   llvm::Expected<Package> read();
 
 private:
@@ -435,7 +437,7 @@ private:
   llvm::Expected<Matrix> tensor(const std::string &name,
                                 std::vector<int64_t> *shape);
 
-  llvm::StringRef directory;
+  llvm::StringRef directory, only;
   std::unique_ptr<TensorFile> weights;
 };
 } // namespace
@@ -598,16 +600,35 @@ llvm::Expected<Package> PackageReader::read() {
     return file.takeError();
   weights = std::move(*file);
   for (const json::Value &item : *layers) {
+    if (const json::Object *object = item.getAsObject();
+        !only.empty() && object && object->getString("name") != only)
+      continue;
     llvm::Expected<PackageLayer> layer = readLayer(item);
     if (!layer)
       return inManifest(layer.takeError());
     package.layers.push_back(std::move(*layer));
   }
+  if (!only.empty() && package.layers.empty())
+    return fail(path + ": no layer '" + only + "'");
   if (llvm::Error error = verifyPackage(package))
     return inManifest(std::move(error));
   return package;
 }
 
-llvm::Expected<Package> sparseditto::readPackage(llvm::StringRef directory) {
-  return PackageReader(directory).read();
+llvm::Expected<Package> sparseditto::readPackage(llvm::StringRef directory,
+                                                 llvm::StringRef layer) {
+  return PackageReader(directory, layer).read();
+}
+
+llvm::Expected<std::string>
+sparseditto::readPackageFile(const Package &package, llvm::StringRef file) {
+  if (file.empty())
+    return std::string();
+  if (!isPackagePath(file))
+    return fail("file name '" + file + "' is not a plain relative path");
+  std::string path = join(package.directory, file);
+  auto buffer = llvm::MemoryBuffer::getFile(path);
+  if (!buffer)
+    return fail(path + ": " + buffer.getError().message());
+  return (*buffer)->getBuffer().str();
 }

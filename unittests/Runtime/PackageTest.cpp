@@ -132,6 +132,15 @@ TEST_F(PackageTest, RoundTrips) {
   EXPECT_DOUBLE_EQ(layer.plan[0].predictedMicroseconds, 2.5);
   EXPECT_TRUE(layer.plan[1].useLibrary);
   EXPECT_EQ(layer.report, other.report);
+  EXPECT_EQ(llvm::cantFail(readPackageFile(*package, "kernels/a.ptx")),
+            ".version 8.5\n");
+  auto outside = readPackageFile(*package, "../x");
+  EXPECT_EQ(llvm::toString(outside.takeError()),
+            "file name '../x' is not a plain relative path");
+  EXPECT_TRUE(bool(readPackage(directory, "fc1/weight")));
+  auto none = readPackage(directory, "fc2");
+  EXPECT_EQ(llvm::toString(none.takeError()),
+            directory + "/manifest.json: no layer 'fc2'");
   // Nothing is left beside the package.
   std::error_code code;
   int entries = 0;
@@ -169,7 +178,7 @@ TEST_F(PackageTest, RefusesInconsistentPackages) {
     return writeError(package, files, directory);
   };
   EXPECT_EQ(errorOf([](PackageLayer &layer) { layer.name = ""; }),
-            "layer name '' is empty, too long or used twice");
+            "layer name '' is empty, too long, not UTF-8 or used twice");
   EXPECT_EQ(errorOf([](auto &layer) { layer.problem.m = 5; }),
             "layer 'fc1/weight': weight is 4 x 6 f16, the problem is 5 x 6 "
             "f16");

@@ -76,8 +76,14 @@ writePackage(const Package &package,
              llvm::StringRef directory);
 
 /// Reads and checks everything: schema version, sizes, formats, that files
-/// named exist. Untrusted input: one clear error, never a crash.
-llvm::Expected<Package> readPackage(llvm::StringRef directory);
+/// named exist. Untrusted input: one clear error, never a crash. With `layer`
+/// not empty, only that layer is read and returned; its absence is an error.
+llvm::Expected<Package> readPackage(llvm::StringRef directory,
+                                    llvm::StringRef layer = "");
+
+/// Contents of a file of the package, empty for an empty name.
+llvm::Expected<std::string> readPackageFile(const Package &package,
+                                            llvm::StringRef file);
 
 } // namespace sparseditto
 

@@ -1,0 +1,90 @@
+//===- Job.h - One kernel to check and time, as files -----------*- C++ -*-===//
+//
+// Part of the SparseDitto project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A job and its result are files, so that a kernel runs in a process that may
+// crash or hang, on this machine or another. The result echoes the job's nonce:
+// a worker that dies early, or a kernel that makes it write nonsense, gives a
+// typed status and never a pass.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SPARSEDITTO_RUNTIME_JOB_H
+#define SPARSEDITTO_RUNTIME_JOB_H
+
+#include "sparseditto/Runtime/Measure.h"
+#include "sparseditto/Verify/Checker.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Support/JSON.h"
+#include <string>
+#include <vector>
+
+namespace sparseditto {
+
+struct Job {
+  std::string nonce;
+  std::string package; ///< Directory.
+  std::string layer, symbol, chip;
+  bool emulate = false;
+  int device = 0; ///< GPU ordinal.
+  /// Checked besides the hostile N, or instead of them.
+  std::vector<int64_t> checkN;
+  bool onlyGivenN = false;
+  bool allVariants = true;
+  int64_t maxOneHotLaunches = 1 << 20;
+  std::vector<int64_t> timeN; ///< Empty: no timing.
+  uint64_t seed = 1;
+
+  llvm::json::Value toJSON() const;
+  static llvm::Expected<Job> fromJSON(const llvm::json::Value &value);
+};
+
+enum class RunStatus : uint8_t {
+  Verified,
+  WrongResult,
+  Nondeterministic,
+  InputModified,
+  OutOfBounds,
+  LaunchFailed,
+  LoadFailed,      ///< The driver or the emulator does not take the kernel.
+  FasterThanFloor, ///< Right, but faster than memory allows.
+  Crashed,  ///< The worker was ended by a signal or exited with an error.
+  TimedOut, ///< The worker was killed.
+  NoResult, ///< The worker ended well and left no valid result.
+  Error,    ///< The job could not be done (package, device, ...).
+};
+llvm::StringRef name(RunStatus status); ///< "verified", "wrong_result", ...
+std::optional<RunStatus> parseRunStatus(llvm::StringRef text);
+RunStatus runStatus(CheckStatus status);
+
+struct JobResult {
+  std::string nonce;
+  RunStatus status = RunStatus::Error;
+  std::string message;  ///< Empty if verified.
+  std::string executor; ///< Where it ran.
+  // Of the check.
+  int64_t launches = 0, elements = 0, exactElements = 0, columnsProbed = 0;
+  double maxErrorOverBound = 0;
+  std::vector<int64_t> n;
+  // As loaded; zero under emulation.
+  int registers = 0, localBytes = 0, staticSharedBytes = 0;
+  bool compiledByDriver = false;
+  std::vector<Measurement> measurements;
+  double seconds = 0; ///< Wall time of the worker, filled in by the parent.
+
+  llvm::json::Value toJSON() const;
+  static llvm::Expected<JobResult> fromJSON(const llvm::json::Value &value);
+};
+
+/// Runs `program worker JOB RESULT` in a process group of its own for at most
+/// `timeoutSeconds` and reads what it left. Sets the job's nonce. Whatever goes
+/// wrong is a status of the result.
+JobResult runJob(llvm::StringRef program, Job job, unsigned timeoutSeconds);
+
+} // namespace sparseditto
+
+#endif // SPARSEDITTO_RUNTIME_JOB_H

@@ -1,0 +1,280 @@
+//===- Job.cpp - One kernel to check and time, as files -------------------===//
+//
+// Part of the SparseDitto project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "sparseditto/Runtime/Job.h"
+#include "sparseditto/Runtime/JSONFile.h"
+#include "sparseditto/Support/JSONFields.h"
+#include "sparseditto/Target/Process.h"
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/ErrorHandling.h"
+#include "llvm/Support/FileSystem.h"
+#include <cstring>
+#include <limits>
+#include <sys/random.h>
+
+using namespace sparseditto;
+namespace json = llvm::json;
+
+static constexpr int64_t maxExtent = std::numeric_limits<int32_t>::max();
+static constexpr int64_t maxInt64 = std::numeric_limits<int64_t>::max();
+static constexpr uint64_t maxResultBytes = uint64_t(16) << 20;
+
+static constexpr struct {
+  RunStatus status;
+  const char *name;
+} statusNames[] = {
+    {RunStatus::Verified, "verified"},
+    {RunStatus::WrongResult, "wrong_result"},
+    {RunStatus::Nondeterministic, "nondeterministic"},
+    {RunStatus::InputModified, "input_modified"},
+    {RunStatus::OutOfBounds, "out_of_bounds"},
+    {RunStatus::LaunchFailed, "launch_failed"},
+    {RunStatus::LoadFailed, "load_failed"},
+    {RunStatus::FasterThanFloor, "faster_than_floor"},
+    {RunStatus::Crashed, "crashed"},
+    {RunStatus::TimedOut, "timed_out"},
+    {RunStatus::NoResult, "no_result"},
+    {RunStatus::Error, "error"},
+};
+
+llvm::StringRef sparseditto::name(RunStatus status) {
+  for (const auto &entry : statusNames)
+    if (entry.status == status)
+      return entry.name;
+  llvm_unreachable("unknown run status");
+}
+
+std::optional<RunStatus> sparseditto::parseRunStatus(llvm::StringRef text) {
+  for (const auto &entry : statusNames)
+    if (text == entry.name)
+      return entry.status;
+  return std::nullopt;
+}
+
+RunStatus sparseditto::runStatus(CheckStatus status) {
+  switch (status) {
+  case CheckStatus::Verified:
+    return RunStatus::Verified;
+  case CheckStatus::WrongResult:
+    return RunStatus::WrongResult;
+  case CheckStatus::Nondeterministic:
+    return RunStatus::Nondeterministic;
+  case CheckStatus::InputModified:
+    return RunStatus::InputModified;
+  case CheckStatus::OutOfBounds:
+    return RunStatus::OutOfBounds;
+  case CheckStatus::LaunchFailed:
+    return RunStatus::LaunchFailed;
+  }
+  llvm_unreachable("unknown check status");
+}
+
+//===----------------------------------------------------------------------===//
+// JSON
+//===----------------------------------------------------------------------===//
+
+static json::Array toArray(llvm::ArrayRef<int64_t> numbers) {
+  json::Array array;
+  for (int64_t number : numbers)
+    array.push_back(number);
+  return array;
+}
+
+static void readSizes(JSONFields &fields, llvm::StringRef key,
+                      std::vector<int64_t> &out) {
+  const json::Array *items = fields.array(key, 0, 4096);
+  if (!items)
+    return;
+  for (const json::Value &item : *items) {
+    std::optional<int64_t> number = item.getAsInteger();
+    if (!number || *number < 1 || *number > maxExtent)
+      return fields.take(llvm::createStringError(
+          llvm::inconvertibleErrorCode(),
+          "\"" + key + "\" holds something that is not an N"));
+    out.push_back(*number);
+  }
+}
+
+json::Value Job::toJSON() const {
+  return json::Object{{"schema", 1},
+                      {"nonce", nonce},
+                      {"package", package},
+                      {"layer", layer},
+                      {"symbol", symbol},
+                      {"chip", chip},
+                      {"emulate", emulate},
+                      {"device", device},
+                      {"check_n", toArray(checkN)},
+                      {"only_given_n", onlyGivenN},
+                      {"all_variants", allVariants},
+                      {"max_one_hot_launches", maxOneHotLaunches},
+                      {"time_n", toArray(timeN)},
+                      {"seed", int64_t(seed)}};
+}
+
+llvm::Expected<Job> Job::fromJSON(const json::Value &value) {
+  Job job;
+  int64_t schema = 0;
+  JSONFields fields(value, "job");
+  fields.integer("schema", 1, 1, schema);
+  fields.string("nonce", job.nonce);
+  fields.string("package", job.package);
+  fields.string("layer", job.layer);
+  fields.string("symbol", job.symbol);
+  fields.string("chip", job.chip);
+  fields.boolean("emulate", job.emulate);
+  fields.integer("device", 0, 1024, job.device);
+  readSizes(fields, "check_n", job.checkN);
+  fields.boolean("only_given_n", job.onlyGivenN);
+  fields.boolean("all_variants", job.allVariants);
+  fields.integer("max_one_hot_launches", 1, maxExtent, job.maxOneHotLaunches);
+  readSizes(fields, "time_n", job.timeN);
+  fields.integer("seed", 0, maxInt64, job.seed);
+  if (llvm::Error error = fields.finish())
+    return error;
+  return job;
+}
+
+json::Value JobResult::toJSON() const {
+  json::Array times;
+  for (const Measurement &measurement : measurements)
+    times.push_back(measurement.toJSON());
+  return json::Object{{"schema", 1},
+                      {"nonce", nonce},
+                      {"status", name(status)},
+                      {"message", json::fixUTF8(message)},
+                      {"executor", executor},
+                      {"launches", launches},
+                      {"elements", elements},
+                      {"exact_elements", exactElements},
+                      {"columns_probed", columnsProbed},
+                      {"max_error_over_bound", maxErrorOverBound},
+                      {"n", toArray(n)},
+                      {"registers", registers},
+                      {"local_bytes", localBytes},
+                      {"static_shared_bytes", staticSharedBytes},
+                      {"compiled_by_driver", compiledByDriver},
+                      {"measurements", std::move(times)},
+                      {"seconds", seconds}};
+}
+
+llvm::Expected<JobResult> JobResult::fromJSON(const json::Value &value) {
+  JobResult result;
+  int64_t schema = 0;
+  JSONFields fields(value, "result");
+  fields.integer("schema", 1, 1, schema);
+  fields.string("nonce", result.nonce);
+  fields.word("status", parseRunStatus, result.status);
+  fields.string("message", result.message);
+  fields.string("executor", result.executor);
+  fields.integer("launches", 0, maxInt64, result.launches);
+  fields.integer("elements", 0, maxInt64, result.elements);
+  fields.integer("exact_elements", 0, maxInt64, result.exactElements);
+  fields.integer("columns_probed", 0, maxInt64, result.columnsProbed);
+  fields.number("max_error_over_bound", result.maxErrorOverBound);
+  readSizes(fields, "n", result.n);
+  fields.integer("registers", 0, maxExtent, result.registers);
+  fields.integer("local_bytes", 0, maxExtent, result.localBytes);
+  fields.integer("static_shared_bytes", 0, maxExtent, result.staticSharedBytes);
+  fields.boolean("compiled_by_driver", result.compiledByDriver);
+  if (const json::Array *items = fields.array("measurements", 0, 4096))
+    for (const json::Value &item : *items) {
+      llvm::Expected<Measurement> measurement = Measurement::fromJSON(item);
+      if (measurement)
+        result.measurements.push_back(std::move(*measurement));
+      else
+        fields.take(measurement.takeError());
+    }
+  fields.number("seconds", result.seconds);
+  if (llvm::Error error = fields.finish())
+    return error;
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// The parent's side
+//===----------------------------------------------------------------------===//
+
+static std::string makeNonce() {
+  uint8_t bytes[16];
+  // Blocks only before the system's generator is seeded; a short read cannot
+  // happen for so few bytes.
+  if (getrandom(bytes, sizeof(bytes), 0) != ssize_t(sizeof(bytes)))
+    return "";
+  return llvm::toHex(llvm::ArrayRef<uint8_t>(bytes), /*LowerCase=*/true);
+}
+
+/// The end of what a worker said, on one line.
+static std::string lastWords(llvm::StringRef output) {
+  output = output.trim();
+  if (output.size() > 400)
+    output = output.take_back(400);
+  std::string text = output.str();
+  for (char &c : text)
+    if (!llvm::isPrint(c))
+      c = ' ';
+  return text.empty() ? text : ": " + text;
+}
+
+JobResult sparseditto::runJob(llvm::StringRef program, Job job,
+                              unsigned timeoutSeconds) {
+  JobResult failed;
+  auto failure = [&](RunStatus status, const llvm::Twine &message) {
+    failed.status = status;
+    failed.message = message.str();
+    return failed;
+  };
+  job.nonce = makeNonce();
+  if (job.nonce.empty())
+    return failure(RunStatus::Error, "no random numbers for a nonce");
+  // Readable by us alone.
+  llvm::SmallString<128> folder;
+  if (std::error_code code =
+          llvm::sys::fs::createUniqueDirectory("sparseditto-job", folder))
+    return failure(RunStatus::Error,
+                   "cannot make a job directory: " + code.message());
+  llvm::scope_exit cleanUp([&] { llvm::sys::fs::remove_directories(folder); });
+  std::string jobFile = (folder + "/job.json").str();
+  std::string resultFile = (folder + "/result.json").str();
+  if (llvm::Error error = writeJSONFile(jobFile, job.toJSON()))
+    return failure(RunStatus::Error, llvm::toString(std::move(error)));
+
+  llvm::Expected<ProcessResult> process =
+      runProcess({program.str(), "worker", jobFile, resultFile}, timeoutSeconds,
+                 /*maxOutput=*/size_t(1) << 16);
+  if (!process)
+    return failure(RunStatus::Error, llvm::toString(process.takeError()));
+  failed.seconds = process->seconds;
+  if (process->timedOut)
+    return failure(RunStatus::TimedOut, "the worker was killed after " +
+                                            llvm::Twine(timeoutSeconds) + " s" +
+                                            lastWords(process->output));
+  if (process->signal != 0)
+    return failure(RunStatus::Crashed, "the worker was ended by signal " +
+                                           llvm::Twine(process->signal) + " (" +
+                                           strsignal(process->signal) + ")" +
+                                           lastWords(process->output));
+  if (process->exitCode != 0)
+    return failure(RunStatus::Crashed, "the worker exited with code " +
+                                           llvm::Twine(process->exitCode) +
+                                           lastWords(process->output));
+  llvm::Expected<json::Value> value = readJSONFile(resultFile, maxResultBytes);
+  if (!value)
+    return failure(RunStatus::NoResult, "the worker left no result: " +
+                                            llvm::toString(value.takeError()));
+  llvm::Expected<JobResult> result = JobResult::fromJSON(*value);
+  if (!result)
+    return failure(RunStatus::NoResult, "the worker's result is not one: " +
+                                            llvm::toString(result.takeError()));
+  if (result->nonce != job.nonce)
+    return failure(RunStatus::NoResult,
+                   "the worker's result is not of this job");
+  result->seconds = process->seconds;
+  return std::move(*result);
+}

@@ -1,0 +1,225 @@
+//===- Worker.cpp - One job in a process of its own -----------------------===//
+//
+// Part of the SparseDitto project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+//
+// Runs in a process that may crash or hang: reads a job, leaves a result. What
+// it prints goes to people; only the result file counts.
+//
+
+#include "CommandLine.h"
+#include "Subcommands.h"
+#include "sparseditto/Runtime/GpuExecutor.h"
+#include "sparseditto/Runtime/JSONFile.h"
+#include "sparseditto/Runtime/Job.h"
+#include "sparseditto/Runtime/Package.h"
+#include "sparseditto/Verify/Checker.h"
+#ifdef SPARSEDITTO_HAVE_EMULATOR
+#include "sparseditto/Emulator/EmulatorExecutor.h"
+#include "sparseditto/Target/Compile.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Parser/Parser.h"
+#endif
+#include <csignal>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+using namespace sparseditto;
+
+/// A kernel under test needs no new privileges, no core file, and no life
+/// after its parent.
+static void restrictProcess() {
+  prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  rlimit none = {0, 0};
+  setrlimit(RLIMIT_CORE, &none);
+  // Room for the driver's own compilation cache.
+  rlimit files = {rlim_t(2) << 30, rlim_t(2) << 30};
+  setrlimit(RLIMIT_FSIZE, &files);
+}
+
+namespace {
+class Work {
+public:
+  explicit Work(const Job &job) : job(job) { result.nonce = job.nonce; }
+  JobResult run() {
+    if (llvm::Error error = attempt()) {
+      // A status set on the way says more than "error".
+      result.status = fault;
+      result.message = llvm::toString(std::move(error));
+    }
+    return std::move(result);
+  }
+
+private:
+  llvm::Error attempt();
+  llvm::Error onGpu();
+  llvm::Error onEmulator();
+  llvm::Error check(Executor &executor);
+
+  const Job &job;
+  JobResult result;
+  RunStatus fault = RunStatus::Error;
+  Package package;
+  const PackageLayer *layer = nullptr;
+  const KernelManifest *kernel = nullptr;
+  const PackedWeight *packed = nullptr;
+};
+} // namespace
+
+llvm::Error Work::attempt() {
+  llvm::Expected<Package> read = readPackage(job.package, job.layer);
+  if (!read)
+    return read.takeError();
+  package = std::move(*read);
+  layer = &package.layers.front();
+  for (const KernelManifest &candidate : layer->kernels)
+    if (candidate.symbol == job.symbol && candidate.chip == job.chip)
+      kernel = &candidate;
+  if (!kernel)
+    return llvm::createStringError("layer '" + job.layer + "' has no kernel '" +
+                                   job.symbol + "' for " + job.chip);
+  llvm::Expected<const PackedWeight *> found = findPacked(*layer, *kernel);
+  if (!found)
+    return found.takeError();
+  packed = *found;
+  return job.emulate ? onEmulator() : onGpu();
+}
+
+llvm::Error Work::check(Executor &executor) {
+  result.executor = executor.name().str();
+  CheckOptions options;
+  options.n = job.checkN;
+  options.onlyGivenN = job.onlyGivenN;
+  options.allVariants = job.allVariants;
+  options.maxOneHotLaunches = job.maxOneHotLaunches;
+  options.seed = job.seed;
+  llvm::Expected<CheckResult> checked =
+      checkKernel(*kernel, layer->weight, *packed, executor, options);
+  if (!checked)
+    return checked.takeError();
+  result.status = runStatus(checked->status);
+  if (checked->failure)
+    result.message = checked->failure->message;
+  result.launches = checked->launches;
+  result.elements = checked->elements;
+  result.exactElements = checked->exactElements;
+  result.columnsProbed = checked->columnsProbed;
+  result.maxErrorOverBound = checked->maxErrorOverBound;
+  result.n = checked->n;
+  return llvm::Error::success();
+}
+
+llvm::Error Work::onGpu() {
+  llvm::Expected<DeviceRef> device = Device::open(job.device);
+  if (!device)
+    return device.takeError();
+  llvm::Expected<std::string> cubin =
+      readPackageFile(package, kernel->cubinFile);
+  if (!cubin)
+    return cubin.takeError();
+  llvm::Expected<std::string> ptx = readPackageFile(package, kernel->ptxFile);
+  if (!ptx)
+    return ptx.takeError();
+  {
+    fault = RunStatus::LoadFailed;
+    llvm::Expected<LoadedKernel> loaded =
+        LoadedKernel::load(*device, *kernel, *cubin, *ptx);
+    if (!loaded)
+      return loaded.takeError();
+    result.registers = loaded->uses().registers;
+    result.localBytes = loaded->uses().localBytes;
+    result.staticSharedBytes = loaded->uses().staticSharedBytes;
+    result.compiledByDriver = loaded->uses().compiledByDriver;
+    fault = RunStatus::LaunchFailed;
+    llvm::Expected<std::unique_ptr<Executor>> executor =
+        createGpuExecutor(*device, *loaded);
+    if (!executor)
+      return executor.takeError();
+    if (llvm::Error error = check(**executor))
+      return error;
+  }
+  if (result.status != RunStatus::Verified || job.timeN.empty())
+    return llvm::Error::success();
+  // Loaded anew, so that nothing a kernel left in its module's memory during
+  // the check helps it while it is timed.
+  llvm::Expected<LoadedKernel> loaded =
+      LoadedKernel::load(*device, *kernel, *cubin, *ptx);
+  if (!loaded)
+    return loaded.takeError();
+  for (int64_t n : job.timeN) {
+    MeasureOptions options;
+    options.seed = job.seed;
+    llvm::Expected<Measurement> measured = measureKernel(
+        *device, *loaded, layer->weight, *packed, n, options);
+    if (!measured)
+      return measured.takeError();
+    if (!measured->fault.empty()) {
+      result.status = measured->fasterThanFloor ? RunStatus::FasterThanFloor
+                                                : RunStatus::WrongResult;
+      result.message = "N = " + std::to_string(n) + ": " + measured->fault;
+    }
+    result.measurements.push_back(std::move(*measured));
+  }
+  return llvm::Error::success();
+}
+
+#ifdef SPARSEDITTO_HAVE_EMULATOR
+llvm::Error Work::onEmulator() {
+  if (kernel->mlirFile.empty())
+    return llvm::createStringError("kernel '" + kernel->symbol +
+                                   "' has no MLIR in the package, which the "
+                                   "emulator needs");
+  llvm::Expected<std::string> text = readPackageFile(package, kernel->mlirFile);
+  if (!text)
+    return text.takeError();
+  mlir::DialectRegistry registry;
+  registerKernelDialects(registry);
+  mlir::MLIRContext context(registry);
+  fault = RunStatus::LoadFailed;
+  mlir::OwningOpRef<mlir::ModuleOp> module =
+      mlir::parseSourceString<mlir::ModuleOp>(*text, &context,
+                                              kernel->mlirFile);
+  if (!module)
+    return llvm::createStringError("'" + kernel->mlirFile +
+                                   "' is not a valid MLIR module");
+  llvm::Expected<std::unique_ptr<EmulatorExecutor>> executor =
+      EmulatorExecutor::create(*module, *kernel);
+  if (!executor)
+    return executor.takeError();
+  fault = RunStatus::LaunchFailed;
+  return check(**executor);
+}
+#else
+llvm::Error Work::onEmulator() {
+  return llvm::createStringError("this sd-tune was built without the emulator");
+}
+#endif
+
+int tool::workerMain(llvm::ArrayRef<const char *> args) {
+  CommandLine commandLine("worker", "JOB RESULT",
+                          "check and time the kernel that the file JOB "
+                          "describes, leave what came out in the file RESULT");
+  if (std::optional<int> code = commandLine.parse(args))
+    return *code;
+  if (commandLine.positional.size() != 2)
+    return commandLine.usageError("expected JOB and RESULT");
+  restrictProcess();
+  llvm::Expected<llvm::json::Value> value =
+      readJSONFile(commandLine.positional[0], uint64_t(1) << 20);
+  if (!value)
+    return commandLine.fail(value.takeError());
+  llvm::Expected<Job> job = Job::fromJSON(*value);
+  if (!job)
+    return commandLine.fail(job.takeError());
+  JobResult result = Work(*job).run();
+  if (llvm::Error error =
+          writeJSONFile(commandLine.positional[1], result.toJSON()))
+    return commandLine.fail(std::move(error));
+  return 0;
+}
