@@ -52,7 +52,7 @@ static std::string dotted(unsigned version) {
 
 static Finding missing(llvm::StringRef key, llvm::StringRef title,
                        llvm::StringRef enables, llvm::Error error) {
-  return {key.str(), title.str(), false, llvm::toString(std::move(error)),
+  return {key.str(),     title.str(), false, llvm::toString(std::move(error)),
           enables.str(), {}};
 }
 
@@ -67,8 +67,8 @@ static void addDriver(Diagnosis &diagnosis) {
   }
   int version = (*driver)->version();
   unsigned ptx = maxPtxOfDriver(version);
-  std::string cuda =
-      std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+  std::string cuda = std::to_string(version / 1000) + "." +
+                     std::to_string(version % 1000 / 10);
   std::string detail = "CUDA " + cuda + ", PTX up to " + dotted(ptx);
   // The kernel module's own number is what release notes are about.
   if (auto text = llvm::MemoryBuffer::getFile("/proc/driver/nvidia/version",
@@ -76,9 +76,9 @@ static void addDriver(Diagnosis &diagnosis) {
     llvm::StringRef line = (*text)->getBuffer().split('\n').first;
     detail += "; " + line.trim().str();
   }
-  diagnosis.findings.push_back({"driver", title, true, detail, enables,
-                                json::Object{{"cuda", cuda},
-                                             {"max_ptx", dotted(ptx)}}});
+  diagnosis.findings.push_back(
+      {"driver", title, true, detail, enables,
+       json::Object{{"cuda", cuda}, {"max_ptx", dotted(ptx)}}});
   int count = 0;
   llvm::consumeError(
       (*driver)->check((*driver)->deviceGetCount(&count), "cuDeviceGetCount"));
@@ -87,16 +87,16 @@ static void addDriver(Diagnosis &diagnosis) {
     std::string gpuTitle = "GPU " + std::to_string(i);
     llvm::Expected<DeviceRef> device = Device::open(i);
     if (!device) {
-      diagnosis.findings.push_back(missing(
-          key, gpuTitle, "kernels for its chip", device.takeError()));
+      diagnosis.findings.push_back(
+          missing(key, gpuTitle, "kernels for its chip", device.takeError()));
       continue;
     }
     const DeviceInfo &info = (*device)->info();
     std::string chip = "sm_" + std::to_string(info.computeCapability);
     std::string text;
     llvm::raw_string_ostream(text)
-        << info.name << ", " << chip << ", " << info.multiprocessors
-        << " SMs, " << info.memoryBytes / (1 << 20) << " MiB memory, "
+        << info.name << ", " << chip << ", " << info.multiprocessors << " SMs, "
+        << info.memoryBytes / (1 << 20) << " MiB memory, "
         << info.l2Bytes / (1 << 20) << " MiB L2, " << info.sharedPerBlockOptin
         << " bytes of shared memory a block";
     diagnosis.findings.push_back(
@@ -114,7 +114,10 @@ static void addDriver(Diagnosis &diagnosis) {
 }
 
 static Finding ptxasFinding() {
-  Finding finding{"ptxas", "ptxas", false, "",
+  Finding finding{"ptxas",
+                  "ptxas",
+                  false,
+                  "",
                   "cubins, registers, spills and advisories; without it only "
                   "PTX is written",
                   {}};
@@ -134,9 +137,8 @@ static Finding ptxasFinding() {
       std::to_string(version->major) + "." + std::to_string(version->minor);
   finding.detail = "CUDA " + cuda + ", PTX up to " + dotted(version->maxPtx) +
                    " (" + path + ")";
-  finding.facts = json::Object{{"path", path},
-                               {"cuda", cuda},
-                               {"max_ptx", dotted(version->maxPtx)}};
+  finding.facts = json::Object{
+      {"path", path}, {"cuda", cuda}, {"max_ptx", dotted(version->maxPtx)}};
   return finding;
 }
 
@@ -147,17 +149,19 @@ static Finding cublasFinding() {
   if (!library)
     return missing("cublaslt", "cuBLASLt", enables, library.takeError());
   std::string version = (*library)->version();
-  return {"cublaslt", "cuBLASLt", true,
-          version + " (" + (*library)->path().str() + ")", enables,
-          json::Object{{"version", version},
-                       {"path", (*library)->path()}}};
+  return {
+      "cublaslt",
+      "cuBLASLt",
+      true,
+      version + " (" + (*library)->path().str() + ")",
+      enables,
+      json::Object{{"version", version}, {"path", (*library)->path().str()}}};
 }
 
 /// A CUDA library that tells its version by <prefix>GetProperty(0..2).
 static Finding propertyLibrary(llvm::StringRef key, llvm::StringRef title,
-                               llvm::StringRef stem,
-                               llvm::ArrayRef<int> majors, const char *symbol,
-                               llvm::StringRef enables) {
+                               llvm::StringRef stem, llvm::ArrayRef<int> majors,
+                               const char *symbol, llvm::StringRef enables) {
   llvm::Expected<SharedLibrary> library =
       SharedLibrary::open(cudaLibraryNames(stem, majors));
   if (!library)
@@ -169,9 +173,12 @@ static Finding propertyLibrary(llvm::StringRef key, llvm::StringRef title,
       getProperty(1, &parts[1]) == 0 && getProperty(2, &parts[2]) == 0)
     version = std::to_string(parts[0]) + "." + std::to_string(parts[1]) + "." +
               std::to_string(parts[2]);
-  return {key.str(), title.str(), true,
-          version + " (" + library->path().str() + ")", enables.str(),
-          json::Object{{"version", version}, {"path", library->path()}}};
+  return {key.str(),
+          title.str(),
+          true,
+          version + " (" + library->path().str() + ")",
+          enables.str(),
+          json::Object{{"version", version}, {"path", library->path().str()}}};
 }
 
 static Finding countersFinding() {
@@ -186,10 +193,10 @@ static Finding countersFinding() {
   uint32_t version = 0;
   if (library->find("cuptiGetVersion", getVersion))
     getVersion(&version);
-  finding.detail = "API " + std::to_string(version) + " (" +
-                   library->path().str() + ")";
+  finding.detail =
+      "API " + std::to_string(version) + " (" + library->path().str() + ")";
   finding.facts = json::Object{{"api_version", int64_t(version)},
-                               {"path", library->path()}};
+                               {"path", library->path().str()}};
   if (auto text = llvm::MemoryBuffer::getFile("/proc/driver/nvidia/params",
                                               true, false);
       text && (*text)->getBuffer().contains("RmProfilingAdminOnly: 1") &&
@@ -218,14 +225,16 @@ static bool canUnshare(int flags) {
 static Finding sandboxFinding() {
   long landlock = syscall(SYS_landlock_create_ruleset, nullptr, 0,
                           LANDLOCK_CREATE_RULESET_VERSION);
-  bool seccomp =
-      access("/proc/sys/kernel/seccomp/actions_avail", R_OK) == 0;
+  bool seccomp = access("/proc/sys/kernel/seccomp/actions_avail", R_OK) == 0;
   bool network = canUnshare(CLONE_NEWUSER | CLONE_NEWNET);
   std::string detail = "process groups and resource limits; landlock ";
   detail += landlock > 0 ? "ABI " + std::to_string(landlock) : "no";
   detail += seccomp ? "; seccomp yes" : "; seccomp no";
   detail += network ? "; private network yes" : "; private network no";
-  return {"sandbox", "sandbox", true, detail,
+  return {"sandbox",
+          "sandbox",
+          true,
+          detail,
           "killable workers for kernels nobody vouches for",
           json::Object{{"landlock_abi", std::max(0L, landlock)},
                        {"seccomp", seccomp},
@@ -244,14 +253,17 @@ Diagnosis sparseditto::diagnose(bool measureFloor) {
   addDriver(diagnosis);
   if (!diagnosis.find("gpu"))
     diagnosis.findings.push_back(
-        {"gpu", "GPU", false, "none",
+        {"gpu",
+         "GPU",
+         false,
+         "none",
          "checking and timing on hardware; without one, sd-tune run --emulate "
          "checks on the CPU",
          {}});
   diagnosis.findings.push_back(cublasFinding());
-  diagnosis.findings.push_back(propertyLibrary(
-      "cusparselt", "cuSPARSELt", "cusparseLt", {0}, "cusparseLtGetProperty",
-      "the 2:4 peer in benchmarks"));
+  diagnosis.findings.push_back(
+      propertyLibrary("cusparselt", "cuSPARSELt", "cusparseLt", {0},
+                      "cusparseLtGetProperty", "the 2:4 peer in benchmarks"));
   diagnosis.findings.push_back(propertyLibrary(
       "cusparse", "cuSPARSE", "cusparse", {12, 13}, "cusparseGetProperty",
       "the CSR and BSR peers in benchmarks"));
@@ -259,7 +271,10 @@ Diagnosis sparseditto::diagnose(bool measureFloor) {
   diagnosis.findings.push_back(std::move(sandbox));
   if (!measureFloor)
     return diagnosis;
-  Finding finding{"floor", "memory floor", false, "no GPU to measure",
+  Finding finding{"floor",
+                  "memory floor",
+                  false,
+                  "no GPU to measure",
                   "predictions for this GPU instead of the built-in H200 curve",
                   {}};
   if (diagnosis.find("gpu")->found) {
@@ -269,8 +284,8 @@ Diagnosis sparseditto::diagnose(bool measureFloor) {
                : llvm::Expected<FloorCurve>(device.takeError());
     if (curve) {
       finding.found = true;
-      finding.detail = "measured at " +
-                       std::to_string(curve->points().size()) + " sizes";
+      finding.detail =
+          "measured at " + std::to_string(curve->points().size()) + " sizes";
       diagnosis.floor = std::move(*curve);
     } else {
       finding.detail = llvm::toString(curve.takeError());

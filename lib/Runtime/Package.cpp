@@ -620,8 +620,8 @@ llvm::Expected<Package> sparseditto::readPackage(llvm::StringRef directory,
   return PackageReader(directory, layer).read();
 }
 
-llvm::Expected<std::string>
-sparseditto::readPackageFile(const Package &package, llvm::StringRef file) {
+llvm::Expected<std::string> sparseditto::readPackageFile(const Package &package,
+                                                         llvm::StringRef file) {
   if (file.empty())
     return std::string();
   if (!isPackagePath(file))

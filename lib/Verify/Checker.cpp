@@ -395,7 +395,8 @@ bool Check::compare(InputSet set, const ProductInputs &inputs,
           ++compared;
           exact += value.exact;
           if (accepts(value, type, got)) {
-            worst = std::max(worst, errorOverBound(value, type, got));
+            if (!value.exact)
+              worst = std::max(worst, errorOverBound(value, type, got));
             continue;
           }
           if (!mine) {

@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "sparseditto/Runtime/Doctor.h"
 #include "CommandLine.h"
 #include "Subcommands.h"
 #include "Table.h"
-#include "sparseditto/Runtime/Doctor.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
@@ -45,8 +45,8 @@ int tool::doctorMain(llvm::ArrayRef<const char *> args) {
     for (const FloorPoint &point : diagnosis.floor->points())
       curve.row({llvm::formatv("{0:f2}", point.bytes / 1e6).str(),
                  llvm::formatv("{0:f2}", point.microseconds).str()});
-    llvm::outs() << "\ncold read of one launch on "
-                 << diagnosis.floor->device() << "\n";
+    llvm::outs() << "\ncold read of one launch on " << diagnosis.floor->device()
+                 << "\n";
     curve.print(llvm::outs());
   }
   return 0;

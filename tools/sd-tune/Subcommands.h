@@ -21,6 +21,10 @@ namespace sparseditto::tool {
 
 int analyzeMain(llvm::ArrayRef<const char *> args);
 int compileMain(llvm::ArrayRef<const char *> args);
+/// Also 3: there is no GPU and none was done without.
+int runMain(llvm::ArrayRef<const char *> args);
+int doctorMain(llvm::ArrayRef<const char *> args);
+int workerMain(llvm::ArrayRef<const char *> args);
 
 } // namespace sparseditto::tool
 

@@ -13,17 +13,15 @@
 
 #include "CommandLine.h"
 #include "Subcommands.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Parser/Parser.h"
+#include "sparseditto/Emulator/EmulatorExecutor.h"
 #include "sparseditto/Runtime/GpuExecutor.h"
 #include "sparseditto/Runtime/JSONFile.h"
 #include "sparseditto/Runtime/Job.h"
 #include "sparseditto/Runtime/Package.h"
-#include "sparseditto/Verify/Checker.h"
-#ifdef SPARSEDITTO_HAVE_EMULATOR
-#include "sparseditto/Emulator/EmulatorExecutor.h"
 #include "sparseditto/Target/Compile.h"
-#include "mlir/IR/MLIRContext.h"
-#include "mlir/Parser/Parser.h"
-#endif
+#include "sparseditto/Verify/Checker.h"
 #include <csignal>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -155,8 +153,8 @@ llvm::Error Work::onGpu() {
   for (int64_t n : job.timeN) {
     MeasureOptions options;
     options.seed = job.seed;
-    llvm::Expected<Measurement> measured = measureKernel(
-        *device, *loaded, layer->weight, *packed, n, options);
+    llvm::Expected<Measurement> measured =
+        measureKernel(*device, *loaded, layer->weight, *packed, n, options);
     if (!measured)
       return measured.takeError();
     if (!measured->fault.empty()) {
@@ -169,7 +167,6 @@ llvm::Error Work::onGpu() {
   return llvm::Error::success();
 }
 
-#ifdef SPARSEDITTO_HAVE_EMULATOR
 llvm::Error Work::onEmulator() {
   if (kernel->mlirFile.empty())
     return llvm::createStringError("kernel '" + kernel->symbol +
@@ -195,11 +192,6 @@ llvm::Error Work::onEmulator() {
   fault = RunStatus::LaunchFailed;
   return check(**executor);
 }
-#else
-llvm::Error Work::onEmulator() {
-  return llvm::createStringError("this sd-tune was built without the emulator");
-}
-#endif
 
 int tool::workerMain(llvm::ArrayRef<const char *> args) {
   CommandLine commandLine("worker", "JOB RESULT",

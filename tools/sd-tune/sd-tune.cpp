@@ -27,6 +27,9 @@ static constexpr Subcommand subcommands[] = {
      analyzeMain},
     {"compile", "choose and build kernels for weight files, as a package",
      compileMain},
+    {"run", "check and time every kernel of a package", runMain},
+    {"doctor", "say what this machine has and what it enables", doctorMain},
+    {"worker", "do one job of run in a process of its own", workerMain},
 };
 
 static void printUsage(llvm::raw_ostream &os) {

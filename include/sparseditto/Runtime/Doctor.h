@@ -19,8 +19,8 @@ namespace sparseditto {
 
 /// One thing that is there or not, and what it is good for.
 struct Finding {
-  std::string key;    ///< Stable, for JSON: "driver", "ptxas", ...
-  std::string title;  ///< For people: "CUDA driver".
+  std::string key;   ///< Stable, for JSON: "driver", "ptxas", ...
+  std::string title; ///< For people: "CUDA driver".
   bool found = false;
   std::string detail; ///< Version and place, or why it is missing.
   std::string enables;

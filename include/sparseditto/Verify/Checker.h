@@ -65,7 +65,7 @@ struct CheckResult {
   int64_t elements = 0;      ///< Output elements compared.
   int64_t exactElements = 0; ///< Of these, compared exactly.
   int64_t columnsProbed = 0; ///< One-hot columns, K if every weight was seen.
-  /// Largest |error| / bound over the elements that have a non-zero bound.
+  /// Largest |error| / bound over the elements that are not exact.
   double maxErrorOverBound = 0;
   std::vector<int64_t> n; ///< What was checked.
 };
