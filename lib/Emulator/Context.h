@@ -88,6 +88,10 @@ struct WarpState {
   ThreadContext *lanes = nullptr; ///< Its first thread; lanes are contiguous.
   uint32_t valid = 0;             ///< Lanes that exist.
   uint32_t ready = 0, waiting = 0, exited = 0;
+  /// What the lanes of `waiting` wait for, if it is one operation.
+  unsigned site = 0;
+  uint32_t mask = 0;
+  bool uniform = true;
 };
 
 /// A named barrier of the block.

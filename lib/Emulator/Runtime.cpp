@@ -82,13 +82,16 @@ static uint32_t emuBarrier(ThreadContext *thread, uint32_t site, uint32_t id,
                      " threads while others wait for " +
                      std::to_string(state.expected));
   if (aligned) {
-    for (ThreadContext *waiter : state.waiters) {
-      if (waiter->warpId != thread->warpId || waiter->site == site)
+    WarpState &warp = runner.warpOf(*thread);
+    for (uint32_t rest = warp.valid & ~warp.exited; rest; rest &= rest - 1) {
+      const ThreadContext &lane = warp.lanes[__builtin_ctz(rest)];
+      if (lane.state != ThreadState::Barrier || lane.barrier != id ||
+          lane.site == site)
         continue;
       const OperationRecord &other =
-          (*runner.launch().operations)[runner.site(waiter->site).operation];
+          (*runner.launch().operations)[runner.site(lane.site).operation];
       runner.raise(*thread, FaultKind::DivergentBarrier, site,
-                   "lane " + std::to_string(waiter->laneId) +
+                   "lane " + std::to_string(lane.laneId) +
                        " of the same warp waits at another place, '" +
                        other.name + "' " + other.location);
     }

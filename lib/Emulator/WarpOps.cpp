@@ -250,6 +250,8 @@ static void execute(const Execution &e) {
 /// Lanes of `mask` that wait for the very operation that `thread` waits for.
 static uint32_t matchingLanes(const WarpState &warp,
                               const ThreadContext &thread) {
+  if (warp.uniform)
+    return warp.waiting & thread.mask;
   uint32_t result = 0;
   for (uint32_t rest = warp.waiting & thread.mask; rest; rest &= rest - 1) {
     unsigned lane = __builtin_ctz(rest);
@@ -286,6 +288,13 @@ void emulator::arriveAtWarpOp(ThreadContext &thread, unsigned siteIndex,
   thread.args = args;
   thread.results = results;
   thread.done = false;
+  if (warp.waiting == 0) {
+    warp.site = siteIndex;
+    warp.mask = mask;
+    warp.uniform = true;
+  } else if (warp.site != siteIndex || warp.mask != mask) {
+    warp.uniform = false;
+  }
   warp.waiting |= self;
   uint32_t missing = mask & ~matchingLanes(warp, thread);
   if (missing != 0) {
