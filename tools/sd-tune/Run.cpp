@@ -361,7 +361,8 @@ int tool::runMain(llvm::ArrayRef<const char *> args) {
                                 std::to_string(device->computeCapability) + ")"
                           : "emulator";
   if (runner.selected() == 0 && runner.skipped() != 0)
-    return commandLine.fail("no kernel of the package is for " + where + "; " +
+    return commandLine.fail("no kernel of the package is for " +
+                            (device ? where : "the emulator") + "; " +
                             llvm::Twine(uint64_t(runner.skipped())) +
                             " are for other chips");
   runner.run();
