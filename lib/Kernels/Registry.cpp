@@ -16,7 +16,7 @@ using namespace sparseditto;
 KernelFamily::~KernelFamily() = default;
 
 llvm::ArrayRef<const KernelFamily *> sparseditto::allFamilies() {
-  static const KernelFamily *const families[] = {&csrFamily()};
+  static const KernelFamily *const families[] = {&nmFamily(), &csrFamily()};
   return families;
 }
 

@@ -13,6 +13,7 @@
 
 namespace sparseditto {
 
+const KernelFamily &nmFamily();
 const KernelFamily &csrFamily();
 
 } // namespace sparseditto

@@ -557,8 +557,7 @@ Val KernelEmitter::fma(Val a, Val b, Val c) {
 }
 Val KernelEmitter::exp(Val a) {
   constexpr double log2e = 1.4426950408889634;
-  return wrap(LLVM::Exp2Op::create(pimpl->builder, pimpl->loc, f32Type(),
-                                   a * f32(log2e), LLVM::FastmathFlags::afn));
+  return wrap(math::Exp2Op::create(pimpl->builder, pimpl->loc, a * f32(log2e)));
 }
 Val KernelEmitter::absF(Val a) {
   return wrap(math::AbsFOp::create(pimpl->builder, pimpl->loc, a));

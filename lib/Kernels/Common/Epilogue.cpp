@@ -64,22 +64,26 @@ Val sparseditto::applyBiasAndActivation(KernelEmitter &e,
   return sum;
 }
 
+Val sparseditto::elementAddress(KernelEmitter &e, const Problem &problem,
+                                Val base, Val stride, Val row, Val token) {
+  // 64-bit: an output may pass 2^31 elements.
+  Val r = e.sextI64(row), t = e.sextI64(token), ld = e.sextI64(stride);
+  Val element = problem.layout == Layout::TokenMajor ? t * ld + r : r * ld + t;
+  return e.ptrAdd(base, element * int64_t(byteSize(problem.outputType)));
+}
+
 void sparseditto::storeOutput(KernelEmitter &e, const Problem &problem,
                               const ActivationPointers &pointers, Val sum,
                               Val row, Val token) {
   const unsigned bytes = byteSize(problem.outputType);
-  // 64-bit: an output may pass 2^31 elements.
   auto at = [&](Val base, Val stride) {
-    Val r = e.sextI64(row), t = e.sextI64(token), ld = e.sextI64(stride);
-    Val element =
-        problem.layout == Layout::TokenMajor ? t * ld + r : r * ld + t;
-    return e.ptrAdd(base, element * int64_t(bytes));
+    return elementAddress(e, problem, base, stride, row, token);
   };
   Val value = applyBiasAndActivation(e, problem, pointers, sum, row);
   if (problem.epilogue.residual)
-    value = value + e.toF32(e.load(e.typeOf(problem.outputType),
-                                   at(pointers.residual, pointers.ldr), 0,
-                                   bytes));
-  e.store(e.fromF32(value, problem.outputType), at(pointers.y, pointers.ldy),
-          0, bytes);
+    value =
+        value + e.toF32(e.load(e.typeOf(problem.outputType),
+                               at(pointers.residual, pointers.ldr), 0, bytes));
+  e.store(e.fromF32(value, problem.outputType), at(pointers.y, pointers.ldy), 0,
+          bytes);
 }

@@ -36,6 +36,11 @@ Val applyBiasAndActivation(KernelEmitter &e, const Problem &problem,
                            const ActivationPointers &pointers, Val sum,
                            Val row);
 
+/// Address of element (row, token) of Y or the residual, which start at `base`
+/// and have row stride `stride` (i32).
+Val elementAddress(KernelEmitter &e, const Problem &problem, Val base,
+                   Val stride, Val row, Val token);
+
 /// Y[row, token] = act(sum + bias[row]) + residual[row, token], one element.
 /// row and token must be inside.
 void storeOutput(KernelEmitter &e, const Problem &problem,

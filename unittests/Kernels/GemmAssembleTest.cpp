@@ -1,0 +1,118 @@
+//===- GemmAssembleTest.cpp - Matrix kernels assemble without spills ------===//
+//
+// Part of the SparseDitto project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "TestWeights.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/Verifier.h"
+#include "sparseditto/Kernels/Families.h"
+#include "sparseditto/Kernels/Limits.h"
+#include "sparseditto/Target/Compile.h"
+#include "gtest/gtest.h"
+
+using namespace sparseditto;
+using namespace sparseditto::test;
+
+namespace {
+
+class GemmAssemble : public ::testing::TestWithParam<const char *> {};
+
+void assemble(const KernelFamily &family, const PackedWeight &packed,
+              const Problem &problem, const Strategy &strategy,
+              const Chip &chip) {
+  SCOPED_TRACE(strategy.str() + " " + chip.name.str() + " " +
+               name(problem.layout).str() + " " + name(problem.type).str());
+  mlir::DialectRegistry registry;
+  registerKernelDialects(registry);
+  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  auto built = family.build(context, problem, strategy, packed,
+                            chip.computeCapability, "kernel");
+  ASSERT_TRUE(bool(built)) << llvm::toString(built.takeError());
+  ASSERT_TRUE(mlir::succeeded(mlir::verify(*built->module)));
+  if (llvm::Error error = built->manifest.verify())
+    FAIL() << llvm::toString(std::move(error));
+  EXPECT_LE(built->manifest.dynamicSharedBytes +
+                built->manifest.staticSharedBytes,
+            maxSharedBytes(chip.computeCapability));
+  auto compiled = compileKernel(*built->module, chip, PtxasOptions());
+  ASSERT_TRUE(bool(compiled)) << llvm::toString(compiled.takeError());
+  if (!compiled->report.available)
+    GTEST_SKIP() << "ptxas not found";
+  ASSERT_TRUE(compiled->report.ok()) << compiled->report.log;
+  EXPECT_FALSE(compiled->report.hasPerformanceFault()) << compiled->report.log;
+  const KernelResources *resources = compiled->report.find("kernel");
+  ASSERT_NE(resources, nullptr);
+  EXPECT_EQ(resources->spillLoadBytes + resources->spillStoreBytes, 0u)
+      << compiled->report.log;
+  EXPECT_EQ(resources->stackFrameBytes, 0u);
+}
+
+TEST_P(GemmAssemble, DefaultsOnEveryChip) {
+  const KernelFamily &family = *findFamily(GetParam());
+  Matrix weight =
+      structuredWeight(family.name(), ElementType::F16, 256, 512, 1);
+  Strategy strategy = family.declaration().defaults();
+  PackedWeight packed = llvm::cantFail(packChecked(family, weight, strategy));
+  Problem problem;
+  problem.m = 256;
+  problem.k = 512;
+  for (const char *name :
+       {"sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120a"})
+    assemble(family, packed, problem, strategy,
+             *llvm::cantFail(findChip(name)));
+}
+
+TEST_P(GemmAssemble, EveryCandidateOfALayer) {
+  const KernelFamily &family = *findFamily(GetParam());
+  Matrix weight =
+      structuredWeight(family.name(), ElementType::BF16, 1024, 4096, 2);
+  PatternReport report = blockReport(weight);
+  for (const char *chipName : {"sm_80", "sm_90a"})
+    for (int64_t n : {1, 16, 32, 64, 2048}) {
+      const Chip &chip = *llvm::cantFail(findChip(chipName));
+      Problem problem;
+      problem.m = weight.rows;
+      problem.k = weight.cols;
+      problem.type = problem.outputType = ElementType::BF16;
+      problem.tuneN = n;
+      problem.layout = n == 32 ? Layout::FeatureMajor : Layout::TokenMajor;
+      problem.epilogue.bias = n == 16;
+      std::vector<Strategy> candidates =
+          family.candidates(report, problem, chip.computeCapability);
+      EXPECT_GE(candidates.size(), 2u) << "N = " << n;
+      for (const Strategy &strategy : candidates) {
+        PackedWeight packed =
+            llvm::cantFail(packChecked(family, weight, strategy));
+        assemble(family, packed, problem, strategy, chip);
+      }
+    }
+}
+
+TEST_P(GemmAssemble, CandidatesFitSmallSharedMemory) {
+  const KernelFamily &family = *findFamily(GetParam());
+  Matrix weight =
+      structuredWeight(family.name(), ElementType::F16, 128, 256, 3);
+  PatternReport report = blockReport(weight);
+  for (int64_t k : {1, 70, 256, 4096, 14336, 28672})
+    for (int64_t n : {1, 8, 16, 33, 64, 128, 4096})
+      for (unsigned cc : {80u, 86u, 89u, 90u, 100u, 120u}) {
+        Problem problem;
+        problem.m = 4096;
+        problem.k = k;
+        problem.tuneN = n;
+        auto candidates = family.candidates(report, problem, cc);
+        EXPECT_FALSE(candidates.empty())
+            << "K = " << k << " N = " << n << " sm_" << cc;
+        for (const Strategy &strategy : candidates)
+          EXPECT_FALSE(bool(family.check(strategy, problem, cc)));
+      }
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, GemmAssemble, ::testing::Values("nm"),
+                         [](const auto &info) { return info.param; });
+
+} // namespace
