@@ -39,8 +39,4 @@ if(SPARSEDITTO_SANITIZE)
   add_link_options(-fsanitize=${SPARSEDITTO_SANITIZE})
 endif()
 
-if(SPARSEDITTO_BUILD_FUZZERS)
-  add_compile_options(-fsanitize=fuzzer-no-link)
-endif()
-
 include(SparseDittoMLIR)

@@ -1,6 +1,10 @@
 # Wrappers used by every directory below lib/, tools/ and unittests/.
 
 set(SD_WARNING_FLAGS -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers)
+# GCC 12 warns falsely about "literal" + std::string (its bug 105651).
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  list(APPEND SD_WARNING_FLAGS -Wno-restrict)
+endif()
 if(SPARSEDITTO_WERROR)
   list(APPEND SD_WARNING_FLAGS -Werror)
 endif()
@@ -49,23 +53,4 @@ function(sd_add_unittest name)
   target_link_libraries(${name} PRIVATE ${ARG_LINK_LIBS} GTest::gtest GTest::gtest_main)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/unittests)
   set_property(GLOBAL APPEND PROPERTY SD_UNITTESTS ${name})
-endfunction()
-
-# sd_add_fuzzer(npy-fuzzer NpyFuzzer.cpp CORPUS corpus/npy LINK_LIBS SparseDittoIO):
-# a libFuzzer target in build/fuzz. The seed inputs, a folder beside the source,
-# are copied to build/fuzz/<name>.corpus, where scripts/fuzz.sh lets them grow.
-function(sd_add_fuzzer name)
-  cmake_parse_arguments(ARG "" "CORPUS" "LINK_LIBS" ${ARGN})
-  if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-    message(FATAL_ERROR "fuzzers need clang, got ${CMAKE_CXX_COMPILER_ID}: use --preset fuzz")
-  endif()
-  add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
-  sd_configure_target(${name})
-  target_link_libraries(${name} PRIVATE ${ARG_LINK_LIBS})
-  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
-  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fuzz)
-  if(ARG_CORPUS)
-    file(COPY ${ARG_CORPUS}/ DESTINATION ${PROJECT_BINARY_DIR}/fuzz/${name}.corpus)
-  endif()
-  set_property(GLOBAL APPEND PROPERTY SD_FUZZERS ${name})
 endfunction()

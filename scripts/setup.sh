@@ -109,16 +109,14 @@ sd_build() {
   [ "$preset" = release ] || folder=$SD_ROOT/build-$preset
   log=$folder/configure.log
   mkdir -p "$folder"
-  # Warnings are errors with the compiler that the project is kept clean with;
-  # another compiler may know new ones.
-  local werror=OFF
-  [ "$(c++ -dumpversion | cut -d. -f1)" != 12 ] || werror=ON
-  (cd "$SD_ROOT" && cmake --preset "$preset" -DSPARSEDITTO_WERROR=$werror) > "$log" 2>&1 || {
+  (cd "$SD_ROOT" && cmake --preset "$preset") > "$log" 2>&1 || {
     tail -n 30 "$log" >&2
     sd_die "cmake --preset $preset failed (see $log)"
   }
-  cmake --build "$folder" -j "$(sd_jobs)" --target "$@" >&2 ||
-    sd_die "the build failed (preset $preset)"
+  cmake --build "$folder" -j "$(sd_jobs)" --target "$@" > "$folder/build.log" 2>&1 || {
+    tail -n 60 "$folder/build.log" >&2
+    sd_die "the build failed (preset $preset; see $folder/build.log)"
+  }
 }
 
 if [ "${BASH_SOURCE[0]}" = "$0" ]; then
