@@ -90,6 +90,17 @@ func.func private @c11_banded(tensor<4x4xf16, #sparsepattern.encoding<banded = 0
 
 // -----
 
+// The band of 4x6 with one diagonal above holds 4 + 4 elements; a huge shape is
+// counted as quickly.
+// expected-error@+1 {{exceeds what the pattern allows in 4x6, 3.33}}
+func.func private @c11_band_wide(tensor<4x6xf16, #sparsepattern.encoding<banded = 0:1, density = 0.34>>, tensor<4611686018427387904x8xf16, #sparsepattern.encoding<banded = 9223372036854775807:1, density = 0.1>>)
+
+// -----
+
+func.func private @c11_band_fits(tensor<4x6xf16, #sparsepattern.encoding<banded = 0:1, density = 0.333>>, tensor<6x4xf16, #sparsepattern.encoding<banded = 1:0, density = 0.333>>)
+
+// -----
+
 // A part must fit as well.
 // expected-error@+1 {{pattern needs at least 1x16 elements, got 8x8 (C11)}}
 func.func private @c11_part(tensor<8x8xf16, #sparsepattern.encoding<hybrid = [0.5 : <nm = 2:16>, 0.5 : <unstructured>]>>)

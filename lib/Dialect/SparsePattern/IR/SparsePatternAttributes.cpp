@@ -135,31 +135,39 @@ EncodingAttr EncodingAttr::getTransposed() const {
                       getShares());
 }
 
-int64_t EncodingAttr::getCapacity(int64_t rows, int64_t cols) const {
+/// Elements of a matrix with lines of `length` that lie beyond a band which
+/// leaves out the last `beyond` diagonals on one side: 1 + 2 + ..., at most
+/// `length` each.
+static double elementsBeyondBand(double beyond, double length) {
+  if (beyond <= 0)
+    return 0;
+  double growing = std::min(beyond, length);
+  return growing * (growing + 1) / 2 + (beyond - growing) * length;
+}
+
+double EncodingAttr::getCapacity(int64_t rows, int64_t cols) const {
+  // In double: shapes come from the input and their product may overflow.
+  double all = double(rows) * double(cols);
   switch (getKind()) {
   case PatternKind::NM: {
     int64_t n = getSizes()[0], m = getSizes()[1];
     bool alongRows = getAxis() == PatternAxis::Rows;
     int64_t lines = alongRows ? rows : cols, length = alongRows ? cols : rows;
-    return lines * (length / m * n + std::min(n, length % m));
+    return double(lines) *
+           (double(length / m) * double(n) + double(std::min(n, length % m)));
   }
   case PatternKind::Banded: {
-    int64_t count = 0;
-    for (int64_t i = 0; i < rows; ++i) {
-      int64_t first = std::max<int64_t>(0, i - getSizes()[0]);
-      int64_t last = getSizes()[1] >= cols
-                         ? cols - 1
-                         : std::min(cols - 1, i + getSizes()[1]);
-      count += std::max<int64_t>(0, last - first + 1);
-    }
-    return count;
+    double below = double(rows) - 1 - double(getSizes()[0]);
+    double above = double(cols) - 1 - double(getSizes()[1]);
+    return all - elementsBeyondBand(below, double(cols)) -
+           elementsBeyondBand(above, double(rows));
   }
   case PatternKind::Dense:
   case PatternKind::Unstructured:
   case PatternKind::Block:
   case PatternKind::Channel:
   case PatternKind::Hybrid:
-    return rows * cols;
+    return all;
   }
   llvm_unreachable("unknown pattern kind");
 }
@@ -270,7 +278,7 @@ LogicalResult EncodingAttr::verifyEncoding(ArrayRef<int64_t> shape,
                        << shape[1] << " (C11)";
   if (std::optional<double> density = getDensity()) {
     double elements = double(shape[0]) * double(shape[1]);
-    double capacity = double(getCapacity(shape[0], shape[1]));
+    double capacity = getCapacity(shape[0], shape[1]);
     // Densities are quotients of integers; a part in 10^9 covers their
     // rounding and stays below one element of any weight in memory.
     if (*density * elements > capacity * (1 + 1e-9))

@@ -156,7 +156,7 @@ def SparsePattern_EncodingAttr : SparsePattern_Attr<"Encoding", "encoding", [
 
     /// The largest number of non-zeros the pattern allows in a rows x cols
     /// weight; rows * cols where it sets no limit.
-    int64_t getCapacity(int64_t rows, int64_t cols) const;
+    double getCapacity(int64_t rows, int64_t cols) const;
   }];
 }
 
