@@ -16,7 +16,8 @@ using namespace sparseditto;
 KernelFamily::~KernelFamily() = default;
 
 llvm::ArrayRef<const KernelFamily *> sparseditto::allFamilies() {
-  static const KernelFamily *const families[] = {&nmFamily(), &csrFamily()};
+  static const KernelFamily *const families[] = {&nmFamily(), &blockFamily(),
+                                                 &csrFamily(), &denseFamily()};
   return families;
 }
 

@@ -112,7 +112,8 @@ TEST_P(GemmAssemble, CandidatesFitSmallSharedMemory) {
       }
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, GemmAssemble, ::testing::Values("nm"),
+INSTANTIATE_TEST_SUITE_P(Families, GemmAssemble,
+                         ::testing::Values("nm", "block", "dense"),
                          [](const auto &info) { return info.param; });
 
 } // namespace

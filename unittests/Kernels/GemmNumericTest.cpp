@@ -26,6 +26,14 @@ protected:
       result.set(knob, value);
     return result;
   }
+  /// For block: panels of at least 32 rows, so that 16-row thread blocks share
+  /// one.
+  Strategy withPanel(Strategy strategy) {
+    if (family().declaration().find("panel_rows"))
+      strategy.set("panel_rows",
+                   std::max<int64_t>(32, *strategy.get("tile_m")));
+    return strategy;
+  }
   /// A small kernel of the streaming schedule.
   Strategy stream(int64_t tileM, int64_t tileN, Knobs knobs = {}) {
     Strategy result = strategy({{"schedule", 0},
@@ -37,7 +45,7 @@ protected:
                                 {"blocks_per_sm", 1}});
     for (auto [knob, value] : knobs)
       result.set(knob, value);
-    return result;
+    return withPanel(result);
   }
   Strategy tile(int64_t tileM, int64_t tileN, Knobs knobs = {}) {
     Strategy result = strategy({{"schedule", 1},
@@ -52,7 +60,7 @@ protected:
                                 {"band_rows", 8}});
     for (auto [knob, value] : knobs)
       result.set(knob, value);
-    return result;
+    return withPanel(result);
   }
   void check(ElementType type, int64_t m, int64_t k, Layout layout,
              Epilogue epilogue, const Strategy &strategy,
@@ -178,7 +186,8 @@ TEST_P(GemmNumeric, AllZeroWeight) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, GemmNumeric, ::testing::Values("nm"),
+INSTANTIATE_TEST_SUITE_P(Families, GemmNumeric,
+                         ::testing::Values("nm", "block", "dense"),
                          [](const auto &info) { return info.param; });
 
 } // namespace

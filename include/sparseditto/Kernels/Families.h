@@ -14,6 +14,8 @@
 namespace sparseditto {
 
 const KernelFamily &nmFamily();
+const KernelFamily &blockFamily();
+const KernelFamily &denseFamily();
 const KernelFamily &csrFamily();
 
 } // namespace sparseditto

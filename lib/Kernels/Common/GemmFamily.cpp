@@ -10,9 +10,12 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "sparseditto/Kernels/Limits.h"
 #include "sparseditto/Support/Error.h"
+#include "llvm/Support/Endian.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace sparseditto;
+using llvm::support::endian::read16le;
+using llvm::support::endian::write16le;
 
 //===----------------------------------------------------------------------===//
 // Packed buffers
@@ -92,12 +95,56 @@ PackedBuffer sparseditto::makeBuffer(llvm::StringRef name, ElementType type,
   return buffer;
 }
 
+/// Row and column, inside a fragment, of element `e` (0..7) of `lane`.
+static std::pair<int64_t, int64_t> fragmentPosition(unsigned lane, unsigned e) {
+  unsigned reg = e / 2;
+  return {lane / 4 + (reg & 1) * 8, lane % 4 * 2 + e % 2 + (reg >> 1) * 8};
+}
+
+void sparseditto::packFragment(const Matrix &weight, int64_t row,
+                               int64_t column, uint8_t *dst) {
+  for (unsigned lane = 0; lane < 32; ++lane)
+    for (unsigned i = 0; i < 8; ++i) {
+      auto [r, c] = fragmentPosition(lane, i);
+      if (row + r >= weight.rows || column + c >= weight.cols)
+        continue;
+      uint16_t bits = read16le(weight.at(row + r, column + c));
+      if (bits & 0x7fff)
+        write16le(dst + (lane * 8 + i) * 2, bits);
+    }
+}
+
+llvm::Error sparseditto::unpackFragment(const uint8_t *src, Matrix &weight,
+                                        int64_t row, int64_t column,
+                                        llvm::StringRef format) {
+  for (unsigned lane = 0; lane < 32; ++lane)
+    for (unsigned i = 0; i < 8; ++i) {
+      auto [r, c] = fragmentPosition(lane, i);
+      uint16_t bits = read16le(src + (lane * 8 + i) * 2);
+      if ((bits & 0x7fff) == 0)
+        continue;
+      if (row + r >= weight.rows || column + c >= weight.cols)
+        return makeError("packed format '{0}': a non-zero at row {1}, column "
+                         "{2} outside of {3}x{4}",
+                         format, row + r, column + c, weight.rows, weight.cols);
+      write16le(weight.mutableData() +
+                    (size_t(row + r) * weight.cols + size_t(column + c)) * 2,
+                bits);
+    }
+  return llvm::Error::success();
+}
+
 //===----------------------------------------------------------------------===//
 // Checks
 //===----------------------------------------------------------------------===//
 
 llvm::Error GemmFamily::checkOwn(const GemmConfig &, const Strategy &,
                                  const Problem &) const {
+  return llvm::Error::success();
+}
+
+llvm::Error GemmFamily::checkPackedFor(const PackedWeight &,
+                                       const Strategy &) const {
   return llvm::Error::success();
 }
 
@@ -291,6 +338,8 @@ GemmFamily::build(mlir::MLIRContext &context, const Problem &problem,
   if (llvm::Error error = check(strategy, problem, computeCapability))
     return error;
   if (llvm::Error error = checkPacked(packed, problem))
+    return error;
+  if (llvm::Error error = checkPackedFor(packed, strategy))
     return error;
   GemmConfig config = GemmConfig::read(strategy, decl);
   SourceShape shape = sourceShape(problem, strategy, &packed);

@@ -60,6 +60,9 @@ protected:
   /// Success if `packed` is what this family's format version says.
   virtual llvm::Error checkPacked(const PackedWeight &packed,
                                   const Problem &problem) const;
+  /// Success if `packed` was packed for the strategy's packing knobs.
+  virtual llvm::Error checkPackedFor(const PackedWeight &packed,
+                                     const Strategy &strategy) const;
 
   FamilyDeclaration decl;
   std::string format;
@@ -80,13 +83,15 @@ llvm::Error checkPackable(const Matrix &weight);
 PackedBuffer makeBuffer(llvm::StringRef name, ElementType type,
                         llvm::ArrayRef<int64_t> shape);
 
-/// Row and column inside a 16 x 16 A fragment of element `e` (0..7) of the 16
-/// bytes of `lane`; for mma.sp the column counts kept weights.
-inline std::pair<unsigned, unsigned> fragmentPosition(unsigned lane,
-                                                      unsigned e) {
-  unsigned reg = e / 2;
-  return {lane / 4 + (reg & 1) * 8, lane % 4 * 2 + e % 2 + (reg >> 1) * 8};
-}
+/// Writes the 16 x 16 A fragment of mma.m16n8k16 at (row, column) of `weight`
+/// to 512 bytes at `dst`, in the order of dense-fragment. Elements outside of
+/// the matrix and zeros stay as they are there.
+void packFragment(const Matrix &weight, int64_t row, int64_t column,
+                  uint8_t *dst);
+/// The inverse, for a zero-filled `weight`. Zeros are not stored. Fails on a
+/// non-zero outside of the matrix.
+llvm::Error unpackFragment(const uint8_t *src, Matrix &weight, int64_t row,
+                           int64_t column, llvm::StringRef format);
 
 } // namespace sparseditto
 
