@@ -113,6 +113,13 @@ int64_t sparseditto::streamPasses(const GemmConfig &config,
   unsigned perPass = streamStripsPerPass(config, shape);
   return (shape.strips + perPass - 1) / perPass;
 }
+bool sparseditto::streamLoops(const GemmConfig &config,
+                              const SourceShape &shape) {
+  if (shape.isList)
+    return true;
+  int64_t passes = streamPasses(config, shape);
+  return passes > 4 || (passes > 1 && config.tileN > 32);
+}
 unsigned sparseditto::streamBuffers(const GemmConfig &config,
                                     const SourceShape &shape) {
   if (shape.isList)
@@ -210,10 +217,17 @@ llvm::Error sparseditto::checkGemm(const GemmConfig &c,
   // What a thread must hold at least: sums, weights in flight, one B fragment.
   unsigned groups = c.tileN / 8 / c.warpsN;
   unsigned unitRegisters = shape.stepsPerUnit == 2 ? 9 : 8;
-  unsigned registers = c.tilesPerWarp() * groups * 4 + 24;
-  registers += c.schedule == Schedule::Stream
-                   ? c.tilesPerWarp() * c.prefetch * unitRegisters
-                   : c.tilesPerWarp() * (shape.stepsPerUnit == 2 ? 5 : 8) + 8;
+  unsigned registers = c.tilesPerWarp() * groups * 4;
+  if (c.schedule == Schedule::Stream) {
+    unsigned weights = c.tilesPerWarp() * c.prefetch * unitRegisters;
+    // With several passes ptxas starts loads of the next before this one is
+    // used up.
+    if (streamLoops(c, shape) || streamPasses(c, shape) > 2)
+      weights += weights / 2;
+    registers += weights + (shape.isList ? 40 + groups * 4 : 24);
+  } else {
+    registers += c.tilesPerWarp() * (shape.stepsPerUnit == 2 ? 5 : 8) + 40;
+  }
   unsigned available =
       std::min(255u, 65536 / (c.threads() * c.blocksPerSm) / 8 * 8);
   if (registers > available)

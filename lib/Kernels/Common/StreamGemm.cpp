@@ -90,12 +90,8 @@ void StreamEmitter::run() {
   acc.assign(tilesPerWarp, std::vector<Accumulator>(
                                groups, Accumulator{zero, zero, zero, zero}));
 
-  // Unrolling is worth it for a few passes of little work; beyond that the code
-  // and, as ptxas mixes passes, the registers grow.
-  int64_t staticPasses = streamPasses(config, shape);
-  if (staticUnits &&
-      (staticPasses == 1 || (staticPasses <= 4 && config.tileN <= 32)))
-    unrolledPasses(staticPasses);
+  if (!streamLoops(config, shape))
+    unrolledPasses(streamPasses(config, shape));
   else
     loopedPasses();
   reduceAndStore();

@@ -78,6 +78,9 @@ unsigned streamStripsPerPass(const GemmConfig &config,
                              const SourceShape &shape);
 /// Passes over K that one block makes, X being staged once a pass.
 int64_t streamPasses(const GemmConfig &config, const SourceShape &shape);
+/// True if the passes are a loop. A few passes of little work are unrolled;
+/// beyond that the code and, as ptxas mixes passes, the registers grow.
+bool streamLoops(const GemmConfig &config, const SourceShape &shape);
 /// Buffers of X that the streaming schedule keeps.
 unsigned streamBuffers(const GemmConfig &config, const SourceShape &shape);
 unsigned streamPartialStride(const GemmConfig &config, Layout layout);
