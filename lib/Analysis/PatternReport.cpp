@@ -9,6 +9,7 @@
 #include "sparseditto/Analysis/PatternReport.h"
 #include "Requirements.h"
 #include "llvm/Support/ErrorHandling.h"
+#include "llvm/Support/FormatVariadic.h"
 #include <algorithm>
 #include <cmath>
 
@@ -59,6 +60,15 @@ std::string AlmostPattern::str() const {
   if (kind == Pattern::Block)
     return text + "x" + std::to_string(second);
   return text;
+}
+
+std::string PatternReport::patternText() const {
+  if (pattern == Pattern::NM)
+    return llvm::formatv("nm {0}:{1}{2}", nmN, nmM,
+                         nmAxis == Axis::Cols ? " (columns)" : "");
+  if (pattern == Pattern::Block)
+    return llvm::formatv("block {0}x{1}", blockR, blockC);
+  return name(pattern).str();
 }
 
 const NMStats *PatternReport::findNM(int m, Axis axis) const {

@@ -31,6 +31,30 @@ std::string sparseditto::packingKey(const Strategy &strategy) {
   return packing.str();
 }
 
+std::string Choice::rangeText() const {
+  if (nMax == 0)
+    return nMin == 1 ? "any" : ">= " + std::to_string(nMin);
+  if (nMin == nMax)
+    return std::to_string(nMin);
+  return std::to_string(nMin) + ".." + std::to_string(nMax);
+}
+
+llvm::json::Object sparseditto::toJSON(const Choice &choice) {
+  llvm::json::Object object{
+      {"n_min", choice.nMin},
+      {"n_max", choice.nMax ? llvm::json::Value(choice.nMax)
+                            : llvm::json::Value(nullptr)},
+      {"n", choice.tuneN},
+      {"choice", choice.useLibrary ? "library" : choice.strategy.family},
+      {"predicted_us", choice.predictedMicroseconds},
+      {"dense_us", choice.libraryMicroseconds},
+      {"floor_us", choice.floorMicroseconds},
+      {"reason", choice.reason}};
+  if (!choice.useLibrary)
+    object["strategy"] = choice.strategy.str();
+  return object;
+}
+
 static bool stands(CandidateStatus status) {
   return status == CandidateStatus::Predicted ||
          status == CandidateStatus::Compiled ||

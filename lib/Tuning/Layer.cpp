@@ -8,21 +8,9 @@
 
 #include "Layer.h"
 #include "Record.h"
-#include <map>
+#include "sparseditto/Tuning/CandidateBuilder.h"
 
 using namespace sparseditto;
-
-std::string sparseditto::describePattern(const PatternReport &report) {
-  std::string text = name(report.pattern).str();
-  if (report.pattern == Pattern::NM)
-    text += " " + std::to_string(report.nmN) + ":" +
-            std::to_string(report.nmM) +
-            (report.nmAxis == Axis::Cols ? " (columns)" : "");
-  if (report.pattern == Pattern::Block)
-    text += " " + std::to_string(report.blockR) + "x" +
-            std::to_string(report.blockC);
-  return text;
-}
 
 llvm::Expected<CompiledLayer>
 sparseditto::compileLayer(const Matrix &weight, const PatternReport &report,
@@ -42,45 +30,17 @@ sparseditto::compileLayer(const Matrix &weight, const PatternReport &report,
   problem.epilogue = options.epilogue;
 
   // One packed copy a format, shared by every N and chip.
-  std::map<std::string, PackedWeight> packed;
-  std::string packError;
-  auto packFor = [&](const Strategy &strategy) -> const PackedWeight * {
-    std::string key = packingKey(strategy);
-    auto it = packed.find(key);
-    if (it == packed.end()) {
-      auto made = packChecked(*findFamily(strategy.family), weight, strategy);
-      if (!made) {
-        packError = llvm::toString(made.takeError());
-        return nullptr;
-      }
-      it = packed.try_emplace(key, std::move(*made)).first;
-    }
-    return &it->second;
-  };
-
+  CandidateBuilder builder(weight, cache);
   // Copies that a plan uses, in the order they are shipped.
   std::vector<std::string> shipped;
   for (const Chip *chip : options.chips) {
     auto evaluate = [&](const Proposal &proposal, int64_t n) {
-      Candidate candidate;
-      candidate.proposal = proposal;
-      candidate.n = n;
-      KernelResources resources;
-      if (const PackedWeight *copy = packFor(proposal.strategy)) {
-        Problem tuned = problem;
-        tuned.tuneN = n;
-        auto kernel = cache.get(*findFamily(proposal.strategy.family), tuned,
-                                proposal.strategy, *copy, *chip);
-        candidate.status = kernel->status;
-        candidate.message = kernel->message;
-        resources = kernel->resources;
-      } else {
-        candidate.status = CandidateStatus::Illegal;
-        candidate.message = packError;
-      }
-      result.records.push_back(
-          makeRecord(report, problem, *chip, candidate, resources));
-      return candidate;
+      CandidateBuilder::Built built =
+          builder.build(proposal, problem, n, *chip);
+      result.records.push_back(makeRecord(
+          report, problem, *chip, built.candidate,
+          built.kernel ? built.kernel->resources : KernelResources()));
+      return built.candidate;
     };
     auto plan = choosePlan(report, problem, *chip, options.choose, evaluate);
     if (!plan)
@@ -92,7 +52,7 @@ sparseditto::compileLayer(const Matrix &weight, const PatternReport &report,
       row.file = layer.sourceFile;
       row.m = problem.m;
       row.k = problem.k;
-      row.pattern = describePattern(report);
+      row.pattern = report.patternText();
       row.density = report.density();
       row.type = problem.type;
       row.layout = layout;
@@ -107,7 +67,9 @@ sparseditto::compileLayer(const Matrix &weight, const PatternReport &report,
       entry.predictedMicroseconds = choice.predictedMicroseconds;
       entry.floorMicroseconds = choice.floorMicroseconds;
       if (!choice.useLibrary) {
-        const PackedWeight &copy = *packFor(choice.strategy);
+        auto copy = builder.packed(choice.strategy);
+        if (!copy)
+          return copy.takeError();
         const std::string key = packingKey(choice.strategy);
         size_t index = size_t(llvm::find(shipped, key) - shipped.begin());
         if (index == shipped.size())
@@ -115,13 +77,13 @@ sparseditto::compileLayer(const Matrix &weight, const PatternReport &report,
         Problem tuned = problem;
         tuned.tuneN = choice.tuneN;
         auto kernel = cache.get(*findFamily(choice.strategy.family), tuned,
-                                choice.strategy, copy, *chip);
+                                choice.strategy, **copy, *chip);
         entry.strategy = choice.strategy;
         entry.symbol = row.symbol = kernel->manifest.symbol;
         row.resources = kernel->resources;
         KernelManifest manifest = kernel->manifest;
         manifest.problem = tuned;
-        manifest.weightBytes = copy.numBytes();
+        manifest.weightBytes = (*copy)->numBytes();
         manifest.packedIndex = int(index);
         std::string stem = "kernels/" + manifest.symbol + "." + row.chip;
         manifest.ptxFile = stem + ".ptx";
@@ -142,6 +104,6 @@ sparseditto::compileLayer(const Matrix &weight, const PatternReport &report,
   }
   // Copies packed for candidates that did not win are left behind.
   for (const std::string &key : shipped)
-    layer.packed.push_back(std::move(packed.find(key)->second));
+    layer.packed.push_back(builder.take(key));
   return result;
 }

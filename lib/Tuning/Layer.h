@@ -28,9 +28,6 @@ llvm::Expected<CompiledLayer>
 compileLayer(const Matrix &weight, const PatternReport &report, Layout layout,
              const CompileOptions &options, KernelCache &cache);
 
-/// "nm 2:4", "block 64x64", "unstructured".
-std::string describePattern(const PatternReport &report);
-
 } // namespace sparseditto
 
 #endif // SPARSEDITTO_LIB_TUNING_LAYER_H

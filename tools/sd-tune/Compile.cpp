@@ -9,7 +9,7 @@
 #include "sparseditto/Tuning/Compile.h"
 #include "CommandLine.h"
 #include "Subcommands.h"
-#include "Table.h"
+#include "sparseditto/Support/Table.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
@@ -108,36 +108,17 @@ static llvm::Expected<CompileOptions> interpret(const Spelling &spelling,
   return options;
 }
 
-static std::string rangeText(const Choice &choice) {
-  if (choice.nMax == 0)
-    return choice.nMin == 1 ? "any" : ">= " + std::to_string(choice.nMin);
-  if (choice.nMin == choice.nMax)
-    return std::to_string(choice.nMin);
-  return std::to_string(choice.nMin) + ".." + std::to_string(choice.nMax);
-}
-
 static llvm::json::Value toJSON(const CompiledRow &row) {
-  llvm::json::Object object{
-      {"tensor", row.layer},
-      {"file", row.file},
-      {"shape", llvm::json::Array{row.m, row.k}},
-      {"pattern", row.pattern},
-      {"density", row.density},
-      {"dtype", name(row.type)},
-      {"layout", name(row.layout)},
-      {"chip", row.chip},
-      {"n_min", row.choice.nMin},
-      {"n_max", row.choice.nMax ? llvm::json::Value(row.choice.nMax)
-                                : llvm::json::Value(nullptr)},
-      {"n", row.choice.tuneN},
-      {"choice",
-       row.choice.useLibrary ? "library" : row.choice.strategy.family},
-      {"predicted_us", row.choice.predictedMicroseconds},
-      {"dense_us", row.choice.libraryMicroseconds},
-      {"floor_us", row.choice.floorMicroseconds},
-      {"reason", row.choice.reason}};
+  llvm::json::Object object = toJSON(row.choice);
+  object["tensor"] = row.layer;
+  object["file"] = row.file;
+  object["shape"] = llvm::json::Array{row.m, row.k};
+  object["pattern"] = row.pattern;
+  object["density"] = row.density;
+  object["dtype"] = name(row.type);
+  object["layout"] = name(row.layout);
+  object["chip"] = row.chip;
   if (!row.choice.useLibrary) {
-    object["strategy"] = row.choice.strategy.str();
     object["symbol"] = row.symbol;
     object["registers"] = row.resources.registers;
     object["spill_bytes"] =
@@ -193,7 +174,7 @@ static void printTable(const CompileResult &result, const Spelling &spelling) {
     table.row(
         {row.layer, std::to_string(row.m) + "x" + std::to_string(row.k),
          row.pattern, llvm::formatv("{0:F3}", row.density).str(),
-         rangeText(row.choice),
+         row.choice.rangeText(),
          row.choice.useLibrary ? "dense library" : row.choice.strategy.family,
          chips, llvm::formatv("{0:F1}", row.choice.predictedMicroseconds).str(),
          row.choice.useLibrary ? "-" : std::to_string(row.resources.registers),

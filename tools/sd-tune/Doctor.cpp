@@ -9,7 +9,7 @@
 #include "sparseditto/Runtime/Doctor.h"
 #include "CommandLine.h"
 #include "Subcommands.h"
-#include "Table.h"
+#include "sparseditto/Support/Table.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"

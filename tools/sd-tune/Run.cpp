@@ -8,10 +8,10 @@
 
 #include "CommandLine.h"
 #include "Subcommands.h"
-#include "Table.h"
 #include "sparseditto/Runtime/Device.h"
 #include "sparseditto/Runtime/Job.h"
 #include "sparseditto/Runtime/Package.h"
+#include "sparseditto/Support/Table.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"

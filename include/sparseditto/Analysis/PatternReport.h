@@ -108,6 +108,8 @@ struct PatternReport {
   double density() const {
     return rows * cols == 0 ? 0 : double(nnz) / (double(rows) * double(cols));
   }
+  /// The pattern with its detail: "nm 2:4", "block 64x64", "unstructured".
+  std::string patternText() const;
   double sparsity() const { return rows * cols == 0 ? 0 : 1 - density(); }
 
   CountStats rowCounts, colCounts;

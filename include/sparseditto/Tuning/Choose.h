@@ -18,6 +18,7 @@
 #include "sparseditto/Agent/ProposalSource.h"
 #include "sparseditto/Target/Chips.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/Support/JSON.h"
 #include <string>
 #include <vector>
 
@@ -33,7 +34,13 @@ struct Choice {
   double predictedMicroseconds = 0;
   double libraryMicroseconds = 0; ///< Predicted time of the dense library.
   double floorMicroseconds = 0;   ///< Of the bytes the choice moves.
+
+  /// The numbers of tokens in words: "any", "16", "2..16", ">= 17".
+  std::string rangeText() const;
 };
+
+/// Range, choice, strategy, times and reason, as both tools write them.
+llvm::json::Object toJSON(const Choice &choice);
 
 struct ChooseOptions {
   /// The N to choose for, any order; each serves the range up to itself, the

@@ -6,14 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef SPARSEDITTO_TOOLS_SDTUNE_TABLE_H
-#define SPARSEDITTO_TOOLS_SDTUNE_TABLE_H
+#ifndef SPARSEDITTO_SUPPORT_TABLE_H
+#define SPARSEDITTO_SUPPORT_TABLE_H
 
 #include "llvm/Support/raw_ostream.h"
 #include <string>
 #include <vector>
 
-namespace sparseditto::tool {
+namespace sparseditto {
 
 /// Columns as wide as their widest cell, two spaces between. Control characters
 /// in cells, which may come from files, are printed as '?'.
@@ -30,6 +30,6 @@ private:
   std::vector<bool> right;
 };
 
-} // namespace sparseditto::tool
+} // namespace sparseditto
 
-#endif // SPARSEDITTO_TOOLS_SDTUNE_TABLE_H
+#endif // SPARSEDITTO_SUPPORT_TABLE_H

@@ -6,12 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Table.h"
+#include "sparseditto/Support/Table.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/Unicode.h"
 #include <algorithm>
 
-using namespace sparseditto::tool;
+using namespace sparseditto;
 
 static unsigned columnWidth(llvm::StringRef text) {
   int width = llvm::sys::unicode::columnWidthUTF8(text);
