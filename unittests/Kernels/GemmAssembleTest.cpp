@@ -12,6 +12,7 @@
 #include "sparseditto/Kernels/Families.h"
 #include "sparseditto/Kernels/Limits.h"
 #include "sparseditto/Target/Compile.h"
+#include "sparseditto/Target/Sass.h"
 #include "gtest/gtest.h"
 
 using namespace sparseditto;
@@ -110,6 +111,63 @@ TEST_P(GemmAssemble, CandidatesFitSmallSharedMemory) {
         for (const Strategy &strategy : candidates)
           EXPECT_FALSE(bool(family.check(strategy, problem, cc)));
       }
+}
+
+/// The machine code of `strategy` for a 4096 x 4096 layer.
+std::optional<SassKernel> machineCode(const KernelFamily &family,
+                                      const Strategy &strategy,
+                                      unsigned &weightLoads) {
+  const Chip &chip = *llvm::cantFail(findChip("sm_90a"));
+  mlir::DialectRegistry registry;
+  registerKernelDialects(registry);
+  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  Matrix weight =
+      structuredWeight(family.name(), ElementType::F16, 4096, 4096, 5);
+  PackedWeight packed = llvm::cantFail(family.pack(weight, strategy));
+  Problem problem;
+  problem.m = problem.k = 4096;
+  auto built = llvm::cantFail(family.build(context, problem, strategy, packed,
+                                           chip.computeCapability, "kernel"));
+  auto compiled =
+      llvm::cantFail(compileKernel(*built.module, chip, PtxasOptions()));
+  weightLoads = *strategy.get("tile_m") / 16 / *strategy.get("warps_m") *
+                *strategy.get("prefetch") * 2;
+  if (!compiled.report.available)
+    return std::nullopt;
+  auto kernels = llvm::cantFail(disassemble(compiled.cubin));
+  if (!kernels)
+    return std::nullopt;
+  EXPECT_EQ(kernels->size(), 1u);
+  return kernels->front();
+}
+
+TEST(GemmMachineCode, DecodeIssuesEveryWeightLoadBeforeTheFirstBarrier) {
+  for (const char *name : {"nm", "dense"}) {
+    SCOPED_TRACE(name);
+    const KernelFamily &family = *findFamily(name);
+    Strategy strategy = family.declaration().defaults();
+    for (auto [knob, value] : {std::pair<const char *, int64_t>{"tile_m", 32},
+                               {"tile_n", 16},
+                               {"warps_k", 16},
+                               {"prefetch", 4},
+                               {"stages", family.name() == "nm" ? 1 : 2},
+                               {"blocks_per_sm", 1}})
+      strategy.set(knob, value);
+    unsigned weightLoads = 0;
+    std::optional<SassKernel> code = machineCode(family, strategy, weightLoads);
+    if (!code)
+      GTEST_SKIP() << "no ptxas or disassembler";
+    // The element-wise path of X has narrow loads, behind no barrier either.
+    EXPECT_GE(code->wideGlobalLoads, weightLoads);
+    EXPECT_GT(code->asyncCopies, 0u);
+    EXPECT_GT(code->sharedMatrixLoads, 0u);
+    EXPECT_GT(code->matrixProducts, 0u);
+    EXPECT_FALSE(code->usesLocalMemory());
+    if (family.name() == "nm") {
+      EXPECT_EQ(code->sparseMatrixProducts, code->matrixProducts);
+      EXPECT_EQ(code->globalLoadsAfterBarrier, 0u);
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, GemmAssemble,
