@@ -28,8 +28,8 @@ suite() {
     { cat "$work/progress" "$out/$family.txt" >&2; exit 1; }
   cat "$out/$family.txt"
 }
-suite nm nm24 1,8,16,32,64,2048
+suite nm nm24 1,8,16,32,2048
 suite csr unstructured_50,unstructured_80,unstructured_90,unstructured_95 1,8
-suite block block16_d0.2,block32_d0.2,block64_d0.2,block128_d0.2 8,16,64,2048
-suite channel channel_50 1,16,512
+suite block block16_d0.2,block32_d0.2,block64_d0.2,block128_d0.2 16,2048
+suite channel channel_50 1,16,2048
 suite dense dense 1,8,16
