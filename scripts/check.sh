@@ -38,14 +38,14 @@ else
 fi
 
 sd_say "lit and GoogleTest"
-"$lit" -sv -o "$results/lit.json" test || true
+"$lit" -sv --xunit-xml-output="$results/lit.xml" test || true
 
 if [ $quick -eq 0 ]; then
   sd_packages clang-22 libclang-rt-22-dev lld-22
 
   sd_say "static binaries (log: build-static/build.log)"
   sd_build static sd-opt sd-tune
-  "$lit" -sv --param build=build-static -o "$results/static.json" test/Install/static.test || true
+  "$lit" -sv --param build=build-static --xunit-xml-output="$results/static.xml" test/Install/static.test || true
 
   sd_say "fuzzing each reader for 5 s"
   unittests/fuzz/run.sh 5 > "$results/fuzz.log" || true
@@ -55,4 +55,4 @@ if [ $quick -eq 0 ]; then
   [ -s "$results/fuzz.txt" ] || sd_die "the fuzz targets did not run"
 fi
 
-/usr/bin/python3 scripts/summary.py "$results"/*.json "$results"/*.txt
+/usr/bin/python3 scripts/summary.py "$results"/*.xml "$results"/*.txt
