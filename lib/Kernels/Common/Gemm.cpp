@@ -220,9 +220,9 @@ llvm::Error sparseditto::checkGemm(const GemmConfig &c,
   unsigned registers = c.tilesPerWarp() * groups * 4;
   if (c.schedule == Schedule::Stream) {
     unsigned weights = c.tilesPerWarp() * c.prefetch * unitRegisters;
-    // With several passes ptxas starts loads of the next before this one is
-    // used up.
-    if (streamLoops(c, shape) || streamPasses(c, shape) > 2)
+    // A list's loop overlaps the loads of two iterations. Passes of a known
+    // number may too; there ptxas is asked, and a smaller prefetch stands by.
+    if (shape.isList)
       weights += weights / 2;
     registers += weights + (shape.isList ? 40 + groups * 4 : 24);
   } else {

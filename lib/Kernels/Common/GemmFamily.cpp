@@ -287,8 +287,12 @@ std::vector<Strategy> GemmFamily::candidates(const PatternReport &report,
       if (!completeCandidate(probe, report, problem))
         continue;
       SourceShape shape = sourceShape(problem, probe, nullptr);
-      // The deepest prefetch that K, registers and shared memory allow.
+      // The two deepest prefetches that K, registers and shared memory allow:
+      // if ptxas spills at the first, the second stands by.
+      unsigned found = 0;
       for (unsigned prefetch : {8u, 4u, 2u, 1u}) {
+        if (found == 2)
+          break;
         c.prefetch = prefetch;
         if (prefetch > 1) {
           GemmConfig half = c;
@@ -298,11 +302,13 @@ std::vector<Strategy> GemmFamily::candidates(const PatternReport &report,
         }
         bool onePass = !shape.isList && streamPasses(c, shape) == 1;
         c.stages = onePass ? 1 : 3;
-        if (consider(c))
-          break;
+        if (consider(c)) {
+          ++found;
+          continue;
+        }
         c.stages = 2;
         if (!onePass && consider(c))
-          break;
+          ++found;
       }
     }
   };
