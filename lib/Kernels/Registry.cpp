@@ -17,7 +17,8 @@ KernelFamily::~KernelFamily() = default;
 
 llvm::ArrayRef<const KernelFamily *> sparseditto::allFamilies() {
   static const KernelFamily *const families[] = {&nmFamily(), &blockFamily(),
-                                                 &csrFamily(), &denseFamily()};
+                                                 &csrFamily(), &channelFamily(),
+                                                 &denseFamily()};
   return families;
 }
 

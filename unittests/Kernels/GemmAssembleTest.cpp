@@ -183,7 +183,7 @@ TEST(GemmMachineCode, DecodeIssuesEveryWeightLoadBeforeTheFirstBarrier) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, GemmAssemble,
-                         ::testing::Values("nm", "block", "dense"),
+                         ::testing::Values("nm", "block", "channel", "dense"),
                          [](const auto &info) { return info.param; });
 
 } // namespace

@@ -187,7 +187,7 @@ TEST_P(GemmNumeric, AllZeroWeight) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, GemmNumeric,
-                         ::testing::Values("nm", "block", "dense"),
+                         ::testing::Values("nm", "block", "channel", "dense"),
                          [](const auto &info) { return info.param; });
 
 } // namespace

@@ -11,6 +11,7 @@
 
 #include "sparseditto/Analysis/PatternReport.h"
 #include "sparseditto/IO/Matrix.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Error.h"
 #include <random>
 
@@ -33,7 +34,8 @@ inline Matrix randomWeight(ElementType type, int64_t rows, int64_t cols,
 }
 
 /// A weight that `family` is made for: 2 of 4 for "nm", a fifth of the 32 x 32
-/// blocks for "block", all weights for others.
+/// blocks for "block", half of the columns and two of three rows for "channel",
+/// all weights for others.
 inline Matrix structuredWeight(llvm::StringRef family, ElementType type,
                                int64_t rows, int64_t cols, uint64_t seed) {
   Matrix weight = randomWeight(type, rows, cols, 1, seed);
@@ -62,15 +64,39 @@ inline Matrix structuredWeight(llvm::StringRef family, ElementType type,
           for (int64_t c = j; c < std::min(j + side, cols); ++c)
             clear(r, c);
       }
+  } else if (family == "channel") {
+    std::vector<bool> gone(cols);
+    for (int64_t c = 0; c < cols; ++c)
+      gone[c] = generator() % 2 == 0;
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t c = 0; c < cols; ++c)
+        if (gone[c] || r % 3 == 1)
+          clear(r, c);
   }
   return weight;
 }
 
-/// A report with the block counts that packing by panels depends on.
-inline PatternReport blockReport(const Matrix &weight) {
+/// A report with the counts of rows and columns.
+inline PatternReport channelReport(const Matrix &weight) {
   PatternReport report;
   report.rows = weight.rows;
   report.cols = weight.cols;
+  report.rowNnz.resize(weight.rows);
+  report.colNnz.resize(weight.cols);
+  for (int64_t r = 0; r < weight.rows; ++r)
+    for (int64_t c = 0; c < weight.cols; ++c)
+      if (weight.value(r, c) != 0) {
+        ++report.rowNnz[r];
+        ++report.colNnz[c];
+      }
+  report.rowCounts.zeros = llvm::count(report.rowNnz, 0);
+  report.colCounts.zeros = llvm::count(report.colNnz, 0);
+  return report;
+}
+
+/// The same with the block counts that packing by panels depends on.
+inline PatternReport blockReport(const Matrix &weight) {
+  PatternReport report = channelReport(weight);
   for (int r : {16, 32, 64, 128}) {
     BlockStats stats;
     stats.r = r;

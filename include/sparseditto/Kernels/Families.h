@@ -15,6 +15,7 @@ namespace sparseditto {
 
 const KernelFamily &nmFamily();
 const KernelFamily &blockFamily();
+const KernelFamily &channelFamily();
 const KernelFamily &denseFamily();
 const KernelFamily &csrFamily();
 

@@ -47,6 +47,19 @@ struct ActivationTile::Piece {
   Val elements; ///< How many exist in X, at most 8, maybe negative.
 };
 
+/// Column of W at place `within` (0..15, known to lie in one run with the
+/// places up to the end of a chunk) of a strip that exists.
+Val ActivationTile::columnOf(Val strip, Val within) {
+  if (!kStrips.column)
+    return strip * KStrips::width + within;
+  if (kStrips.run == KStrips::width)
+    return kStrips.column(strip) + within;
+  Val index = strip * int64_t(KStrips::width / kStrips.run);
+  if (kStrips.run == 1)
+    return kStrips.column(index + within);
+  return kStrips.column(index + within / kStrips.run) + within % kStrips.run;
+}
+
 ActivationTile::Piece ActivationTile::piece(Val index, Val firstStrip, Val n0) {
   Val row = index / chunksPerRow, chunk = index % chunksPerRow;
   Piece piece;
@@ -57,9 +70,9 @@ ActivationTile::Piece ActivationTile::piece(Val index, Val firstStrip, Val n0) {
   Val k, exists;
   if (kStrips.column) {
     exists = strip < kStrips.count;
-    k = kStrips.column(e.select(exists, strip, e.i32(0))) + within;
+    k = columnOf(e.select(exists, strip, e.i32(0)), within);
   } else {
-    k = strip * KStrips::width + within;
+    k = columnOf(strip, within);
   }
   auto require = [&](Val condition) {
     exists = exists ? exists & condition : condition;
@@ -127,7 +140,57 @@ void ActivationTile::stageElements(Val dst, Val firstStrip, Val n0) {
   });
 }
 
+/// Token-major X with columns that follow no runs. A thread gathers the same 8
+/// columns for several tokens, without branches, so that its loads are in
+/// flight together; what does not exist reads an element that does, and becomes
+/// zero.
+void ActivationTile::stageGathered(Val dst, Val firstStrip, Val n0) {
+  unsigned threads = e.threads();
+  assert(threads % chunksPerRow == 0 && "a thread keeps its columns");
+  unsigned step = threads / chunksPerRow;
+  int64_t kEnd = frame.problem().k;
+  Val firstRow = e.tid() / chunksPerRow, chunk = e.tid() % chunksPerRow;
+  Val strip = firstStrip + chunk / 2;
+  Val exists = strip < kStrips.count;
+  llvm::SmallVector<Val> columns;
+  for (Val k : kStrips.octet(e.select(exists, strip, e.i32(0)) * 2 + chunk % 2))
+    columns.push_back(e.select(exists, k, e.i32(kEnd)));
+
+  auto gather = [&](Val row) {
+    Val n = n0 + row;
+    Val tokenExists = n < frame.n();
+    Val token = e.select(tokenExists, n, e.i32(0));
+    Val source =
+        e.ptrAdd(frame.x(), e.sextI64(token) * e.sextI64(frame.ldx()) * 2);
+    llvm::SmallVector<Val> values;
+    for (Val k : columns) {
+      Val value =
+          e.load(e.i16Type(),
+                 e.ptrAdd(source, e.minSigned(k, e.i32(kEnd - 1)) * 2), 0, 2);
+      values.push_back(
+          e.select((k < kEnd) & tokenExists, value, e.zero(e.i16Type())));
+    }
+    Val offset = row * rowBytes + swizzled(row, chunk) * chunkBytes;
+    e.store(e.makeVector(values), e.ptrAdd(dst, offset), 0, chunkBytes);
+  };
+  // Two tokens at a time: the loads of more would not fit the registers.
+  constexpr unsigned together = 2;
+  if (tileN < step)
+    e.ifThen(firstRow < int64_t(tileN), [&] { gather(firstRow); });
+  else if (tileN < step * together)
+    gather(firstRow);
+  else
+    e.forLoop(firstRow, e.i32(tileN), e.i32(step * together), [&](Val row) {
+      for (unsigned i = 0; i < together; ++i)
+        gather(row + int64_t(i * step));
+    });
+}
+
 void ActivationTile::stage(Val dst, Val firstStrip, Val n0) {
+  if (tokenMajor && kStrips.run == 1) {
+    stageGathered(dst, firstStrip, n0);
+    return;
+  }
   e.ifThenElse(
       aligned, [&] { stageAligned(dst, firstStrip, n0); },
       [&] { stageElements(dst, firstStrip, n0); });

@@ -217,7 +217,7 @@ llvm::Error sparseditto::checkGemm(const GemmConfig &c,
   // What a thread must hold at least: sums, weights in flight, one B fragment.
   unsigned groups = c.tileN / 8 / c.warpsN;
   unsigned unitRegisters = shape.stepsPerUnit == 2 ? 9 : 8;
-  unsigned registers = c.tilesPerWarp() * groups * 4;
+  unsigned registers = c.tilesPerWarp() * groups * 4 + shape.stagingRegisters;
   if (c.schedule == Schedule::Stream) {
     unsigned weights = c.tilesPerWarp() * c.prefetch * unitRegisters;
     // A list's loop overlaps the loads of two iterations. Passes of a known
@@ -244,6 +244,50 @@ llvm::Error sparseditto::checkGemm(const GemmConfig &c,
         "of shared memory, a block of sm_{1} has {2}",
         bytes, computeCapability, limit);
   return llvm::Error::success();
+}
+
+void sparseditto::forEachOutput(KernelFrame &frame, const GemmConfig &config,
+                                llvm::function_ref<void(Val, Val)> body) {
+  KernelEmitter &e = frame.emitter();
+  bool tokenMajor = frame.problem().layout == Layout::TokenMajor;
+  auto element = [&](Val index) {
+    if (tokenMajor)
+      body(index % config.tileM, index / config.tileM);
+    else
+      body(index / config.tileN, index % config.tileN);
+  };
+  unsigned elements = config.tileM * config.tileN, threads = config.threads();
+  Val tid = e.tid();
+  if (elements < threads)
+    e.ifThen(tid < elements, [&] { element(tid); });
+  else if (elements == threads)
+    element(tid);
+  else
+    e.forLoop(tid, e.i32(elements), e.i32(threads), element);
+}
+
+void sparseditto::emitRowTile(KernelFrame &frame, const GemmConfig &config,
+                              WeightSource &source, Val rowTile, Val n0,
+                              llvm::function_ref<void()> product) {
+  KernelEmitter &e = frame.emitter();
+  int64_t m = frame.problem().m, rows = source.productRows();
+  if (rows == m) {
+    product();
+    return;
+  }
+  int64_t tiles = llvm::divideCeil(rows, int64_t(config.tileM));
+  auto storeZeros = [&] {
+    Val row0 = (rowTile - tiles) * int64_t(config.tileM) + rows;
+    forEachOutput(frame, config, [&](Val r, Val c) {
+      Val row = row0 + r, n = n0 + c;
+      e.ifThen((row < m) & (n < frame.n()),
+               [&] { frame.storeElement(e.f32(0), source.rowOfY(row), n); });
+    });
+  };
+  if (rows == 0)
+    storeZeros();
+  else
+    e.ifThenElse(rowTile < tiles, product, storeZeros);
 }
 
 BuiltKernel sparseditto::buildGemm(KernelFrame &frame, const GemmConfig &config,

@@ -33,6 +33,7 @@ public:
   void run();
 
 private:
+  void product(Val rowTile);
   using Unit = llvm::SmallVector<Val>;
   /// The warp's weights of one pass, [slot][m-tile].
   using Units = std::vector<std::vector<Unit>>;
@@ -69,7 +70,10 @@ void StreamEmitter::run() {
   Val rowTile = block % rowTiles;
   n0 = (block / rowTiles) * config.tileN;
   shared = e.sharedDynamic();
+  emitRowTile(frame, config, source, rowTile, n0, [&] { product(rowTile); });
+}
 
+void StreamEmitter::product(Val rowTile) {
   source.begin(rowTile);
   source.beginWarp(warpM * tilesPerWarp, tilesPerWarp);
   if (shape.isList) {
@@ -269,28 +273,18 @@ void StreamEmitter::reduceAndStore() {
     }
   e.barrier();
 
-  unsigned elements = config.tileM * config.tileN, threads = config.threads();
   Val row0 = source.outputRow();
-  auto element = [&](Val index) {
-    Val r = tokenMajor ? index % config.tileM : index / config.tileN;
-    Val c = tokenMajor ? index / config.tileM : index % config.tileN;
+  forEachOutput(frame, config, [&](Val r, Val c) {
     Val pointer = e.ptrAdd(shared, tokenMajor ? (c * stride + r) * 4
                                               : (r * stride + c) * 4);
     Val m = row0 + r, n = n0 + c;
-    e.ifThen((m < frame.problem().m) & (n < frame.n()), [&] {
+    e.ifThen((m < source.productRows()) & (n < frame.n()), [&] {
       Val sum = e.load(e.f32Type(), pointer, 0, 4);
       for (unsigned w = 1; w < config.warpsK; ++w)
         sum = sum + e.load(e.f32Type(), pointer, w * warpBytes, 4);
-      frame.storeElement(sum, m, n);
+      frame.storeElement(sum, source.rowOfY(m), n);
     });
-  };
-  Val tid = e.tid();
-  if (elements < threads)
-    e.ifThen(tid < elements, [&] { element(tid); });
-  else if (elements == threads)
-    element(tid);
-  else
-    e.forLoop(tid, e.i32(elements), e.i32(threads), element);
+  });
 }
 
 void sparseditto::emitStream(KernelFrame &frame, const GemmConfig &config,

@@ -37,6 +37,7 @@ private:
   static constexpr unsigned stepsPerChunk = 2;
 
   void placeBlock();
+  void product();
   void stageChunk(Val stage, Val chunk);
   void multiplyChunk(Val stage);
   void mainLoop();
@@ -44,6 +45,8 @@ private:
   void storeSlab(Val slab, Val m0, Val n0, unsigned lines, unsigned length,
                  unsigned stride);
   void storeGroup(Val pointer, Val m, Val n, Val whole);
+  void scatterSlab(Val slab, Val m0, Val n0, unsigned lines, unsigned length,
+                   unsigned stride);
 
   KernelFrame &frame;
   KernelEmitter &e;
@@ -84,6 +87,10 @@ void TileEmitter::run() {
   warpN = warp / config.warpsM;
   placeBlock();
   shared = e.sharedDynamic();
+  emitRowTile(frame, config, source, rowTile, n0, [&] { product(); });
+}
+
+void TileEmitter::product() {
   source.begin(rowTile);
   if (source.shape().isList) {
     source.stageList(shared);
@@ -178,10 +185,11 @@ void TileEmitter::storeGroup(Val pointer, Val m, Val n, Val whole) {
   e.ifThenElse(
       whole,
       [&] {
-        Val out = frame.outputAddress(m, n);
+        Val row = source.rowOfY(m);
+        Val out = frame.outputAddress(row, n);
         Val residual;
         if (frame.hasResidual())
-          residual = frame.residualAddress(m, n);
+          residual = frame.residualAddress(row, n);
         for (unsigned first = 0; first < 8; first += perStore) {
           Val add;
           if (residual)
@@ -192,10 +200,10 @@ void TileEmitter::storeGroup(Val pointer, Val m, Val n, Val whole) {
             Val quad =
                 e.load(e.vecType(4, e.f32Type()), pointer, (first + i) * 4, 16);
             for (unsigned j = 0; j < 4; ++j)
-              values.push_back(
-                  frame.activate(e.extract(quad, j),
-                                 tokenMajor ? m + int64_t(first + i + j) : m,
-                                 add ? e.extract(add, i + j) : Val()));
+              values.push_back(frame.activate(
+                  e.extract(quad, j),
+                  tokenMajor ? row + int64_t(first + i + j) : row,
+                  add ? e.extract(add, i + j) : Val()));
           }
           e.store(e.fromF32(e.makeVector(values), type), out, first * bytes,
                   16);
@@ -204,17 +212,36 @@ void TileEmitter::storeGroup(Val pointer, Val m, Val n, Val whole) {
       [&] {
         e.forLoop(e.i32(0), e.i32(8), e.i32(1), [&](Val i) {
           Val mi = tokenMajor ? m + i : m, ni = tokenMajor ? n : n + i;
-          e.ifThen((mi < frame.problem().m) & (ni < frame.n()), [&] {
+          e.ifThen((mi < source.productRows()) & (ni < frame.n()), [&] {
             Val sum = e.load(e.f32Type(), e.ptrAdd(pointer, i * 4), 0, 4);
-            frame.storeElement(sum, mi, ni);
+            frame.storeElement(sum, source.rowOfY(mi), ni);
           });
         });
       });
 }
 
+/// Token-major Y whose rows lie apart: neighbouring lanes store neighbours of
+/// the product, which are neighbours in Y wherever consecutive rows are kept.
+void TileEmitter::scatterSlab(Val slab, Val m0, Val n0, unsigned lines,
+                              unsigned length, unsigned stride) {
+  e.forLoop(e.lane(), e.i32(lines * length), e.i32(32), [&](Val item) {
+    Val line = item / length, within = item % length;
+    Val m = m0 + within, n = n0 + line;
+    e.ifThen((m < source.productRows()) & (n < frame.n()), [&] {
+      Val sum = e.load(e.f32Type(),
+                       e.ptrAdd(slab, (line * stride + within) * 4), 0, 4);
+      frame.storeElement(sum, source.rowOfY(m), n);
+    });
+  });
+}
+
 /// Stores `lines` runs of `length` outputs that lie `stride` floats apart.
 void TileEmitter::storeSlab(Val slab, Val m0, Val n0, unsigned lines,
                             unsigned length, unsigned stride) {
+  if (tokenMajor && source.scattersRows()) {
+    scatterSlab(slab, m0, n0, lines, length, stride);
+    return;
+  }
   unsigned perLine = length / 8, items = lines * perLine;
   Val lane = e.lane(), alignedOut = frame.outputAligned(16);
   for (unsigned first = 0; first < items; first += 32) {
@@ -225,7 +252,7 @@ void TileEmitter::storeSlab(Val slab, Val m0, Val n0, unsigned lines,
       Val n = tokenMajor ? n0 + line : n0 + run;
       Val mEnd = tokenMajor ? m + 8 : m + 1, nEnd = tokenMajor ? n + 1 : n + 8;
       Val whole =
-          alignedOut & (mEnd <= frame.problem().m) & (nEnd <= frame.n());
+          alignedOut & (mEnd <= source.productRows()) & (nEnd <= frame.n());
       storeGroup(e.ptrAdd(slab, (line * stride + run) * 4), m, n, whole);
     };
     if (first + 32 <= items)

@@ -36,8 +36,13 @@ struct KStrips {
   Val count; ///< Number of strips, i32.
   /// The count when it is known while building.
   std::optional<int64_t> staticCount;
-  /// First column of W of strip i; null when it is 16 * i.
-  std::function<Val(Val strip)> column;
+  /// First column of W of run i; null when it is run * i. Runs that pad a list
+  /// start at the first multiple of `run` from K on, and read as zeros.
+  std::function<Val(Val index)> column;
+  /// Columns of W that `column` places together: 16 (a strip), 8 or 1.
+  unsigned run = width;
+  /// For run = 1: columns 8 * i to 8 * i + 7 at once.
+  std::function<llvm::SmallVector<Val>(Val index)> octet;
 };
 
 class ActivationTile {
@@ -53,8 +58,9 @@ public:
   unsigned bytes() const { return bytes(tileN, strips); }
 
   /// Copies the strips from `firstStrip` on for the tokens from `n0` on to
-  /// `dst`: by cp.async when X and its stride are multiples of 16 bytes, else
-  /// element by element. The caller commits, waits and synchronises.
+  /// `dst`: by cp.async when X and its stride are multiples of 16 bytes and the
+  /// 8 elements of a chunk are neighbours in X, else element by element. The
+  /// caller commits, waits and synchronises.
   void stage(Val dst, Val firstStrip, Val n0);
 
   /// Computes the lane's addresses for a warp that reads the strips from
@@ -69,6 +75,8 @@ private:
   Val swizzled(Val row, Val chunk);
   void stageAligned(Val dst, Val firstStrip, Val n0);
   void stageElements(Val dst, Val firstStrip, Val n0);
+  void stageGathered(Val dst, Val firstStrip, Val n0);
+  Val columnOf(Val strip, Val within);
   struct Piece;
   Piece piece(Val index, Val firstStrip, Val n0);
   void forEachPiece(unsigned unroll, llvm::function_ref<void(Val)> body);

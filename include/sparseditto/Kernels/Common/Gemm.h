@@ -63,7 +63,7 @@ llvm::Error checkGemm(const GemmConfig &config, const SourceShape &shape,
                       const Problem &problem, unsigned computeCapability);
 
 /// Emits the whole kernel. The configuration has passed checkGemm. `rowTiles`
-/// blocks of tileM rows cover the weight.
+/// blocks of tileM rows cover the weight, those of rows without one included.
 BuiltKernel buildGemm(KernelFrame &frame, const GemmConfig &config,
                       WeightSource &source, int64_t rowTiles);
 
@@ -72,6 +72,15 @@ void emitStream(KernelFrame &frame, const GemmConfig &config,
                 WeightSource &source, int64_t rowTiles);
 void emitTile(KernelFrame &frame, const GemmConfig &config,
               WeightSource &source, int64_t rowTiles);
+/// Emits `product` for the blocks whose rows have weights; the blocks behind
+/// them store the epilogue of zero in rows without one.
+void emitRowTile(KernelFrame &frame, const GemmConfig &config,
+                 WeightSource &source, Val rowTile, Val n0,
+                 llvm::function_ref<void()> product);
+/// Calls `body` for the row and token of each element of a tile of tileM x
+/// tileN that this thread stores: neighbouring threads on neighbours in Y.
+void forEachOutput(KernelFrame &frame, const GemmConfig &config,
+                   llvm::function_ref<void(Val row, Val token)> body);
 
 // Sizes that both the checks and the builders need.
 unsigned streamStripsPerPass(const GemmConfig &config,

@@ -33,6 +33,8 @@ struct SourceShape {
   int64_t strips = 0;
   /// True if blocks walk lists of strips of different lengths.
   bool isList = false;
+  /// Registers of a thread that staging X holds beside sums and weights.
+  unsigned stagingRegisters = 0;
   /// Shared bytes of the list.
   unsigned listBytes() const {
     return isList ? unsigned((strips * 4 + 127) / 128 * 128) : 0;
@@ -59,8 +61,17 @@ public:
   virtual void stageList(Val dst) {}
   /// After begin(), for lists after stageList().
   virtual KStrips strips() = 0;
-  /// First row of Y of the block.
+  /// First row of the product of the block.
   virtual Val outputRow() = 0;
+
+  /// Rows of the product. Y has problem.m, which may be more: those without a
+  /// weight, served by blocks of their own behind the product's.
+  virtual int64_t productRows() const { return frame.problem().m; }
+  /// True if rowOfY is not the identity.
+  virtual bool scattersRows() const { return false; }
+  /// Row of Y of row `row` of the product; from productRows() to M - 1 come
+  /// the rows without a weight.
+  virtual Val rowOfY(Val row) { return row; }
 
   /// Streaming: the warp owns `count` m-tiles from `first` (in the block) on.
   virtual void beginWarp(Val first, unsigned count) = 0;
