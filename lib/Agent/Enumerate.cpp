@@ -67,7 +67,7 @@ public:
     if (!isListed) {
       Proposal dense;
       dense.useLibrary = true;
-      dense.strategy.family = "dense";
+      dense.strategy.family = "library";
       dense.reason = "enumerated";
       dense.predictedMicroseconds =
           MachineModel::forChip(state.chip)

@@ -91,7 +91,7 @@ HeuristicSource::propose(const ProposalState &state, unsigned k) {
 
   Proposal dense;
   dense.useLibrary = true;
-  dense.strategy.family = "dense";
+  dense.strategy.family = "library";
   dense.predictedMicroseconds = library;
   if (!proposals.empty()) {
     const Proposal &best = proposals.front();

@@ -12,6 +12,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "sparseditto/Dialect/SparsePattern/IR/SparsePatternOps.h"
 #include "sparseditto/Transforms/Passes.h"
+#include "sparseditto/Transforms/Strategies.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cmath>
 
@@ -166,8 +167,9 @@ void ConvertToLinalg::runOnOperation() {
     };
     bool hasKernel =
         op.getPlanAttr() &&
-        llvm::any_of(op.getPlanAttr().getStrategies(),
-                     [](StrategyAttr s) { return s.getFamily() != "dense"; });
+        llvm::any_of(op.getPlanAttr().getStrategies(), [](StrategyAttr s) {
+          return s.getFamily() != libraryStrategy;
+        });
     if (op.hasPureTensorSemantics() && !op.isPacked() && (all || !hasKernel) &&
         isFloat(getElementTypeOrSelf(op.getActivations())) &&
         isFloat(getElementTypeOrSelf(op.getInit())))

@@ -70,7 +70,7 @@ static PlanAttr toPlan(MLIRContext *context, ArrayRef<Choice> choices) {
     Strategy strategy = choice.strategy;
     if (choice.useLibrary) {
       strategy = {};
-      strategy.family = "dense";
+      strategy.family = libraryStrategy.str();
     }
     strategies.push_back(toStrategyAttr(context, strategy));
     if (&choice != &choices.back())

@@ -19,9 +19,6 @@ using namespace sparseditto;
 using namespace mlir;
 using sparsepattern::StrategyAttr;
 
-/// The product stays with the dense library: not a family, no knobs.
-static constexpr StringLiteral kLibrary = "dense";
-
 /// How a user writes the legal values of a knob.
 static std::string spellValues(const KnobDeclaration &knob) {
   if (!knob.valueNames.empty())
@@ -51,7 +48,7 @@ static std::optional<int64_t> legalValue(const KnobDeclaration &knob,
 static llvm::Expected<Strategy> resolve(StringRef familyName,
                                         DictionaryAttr knobs) {
   const KernelFamily *family = findFamily(familyName);
-  if (!family && familyName == kLibrary && knobs.empty()) {
+  if (!family && familyName == libraryStrategy && knobs.empty()) {
     Strategy strategy;
     strategy.family = familyName.str();
     return strategy;

@@ -32,13 +32,13 @@ func.func @one_form(%x: tensor<?x4xf32>, %b: tensor<4xf32>, %y: tensor<?x4xf32>)
 // CHECK: %[[R:.*]] = scf.if %[[SMALL]] -> (tensor<4x?xf32>)
 // CHECK: sparsepattern.spmm {{.*}} packing({{.*}}) plan [n <= 1 : <csr, {warps = 8}>, else : <csr>]
 // CHECK: } else {
-// CHECK: sparsepattern.spmm weight(%[[W]] : tensor<4x4xf32>) {{.*}} plan [else : <dense>]
+// CHECK: sparsepattern.spmm weight(%[[W]] : tensor<4x4xf32>) {{.*}} plan [else : <library>]
 // CHECK: return %[[R]]
 func.func @split(%x: tensor<4x?xf32>, %y: tensor<4x?xf32>) -> tensor<4x?xf32> {
   %w = arith.constant dense<[[1.0, 0.0, 0.0, 2.0], [0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 3.0], [0.0, 0.0, 0.0, 4.0]]> : tensor<4x4xf32>
   %0 = sparsepattern.spmm weight(%w : tensor<4x4xf32>) activations(%x : tensor<4x?xf32>)
          outs(%y : tensor<4x?xf32>) layout(feature_major)
-         plan [n <= 1 : <csr, {warps = 8}>, n <= 16 : <csr>, else : <dense>] -> tensor<4x?xf32>
+         plan [n <= 1 : <csr, {warps = 8}>, n <= 16 : <csr>, else : <library>] -> tensor<4x?xf32>
   return %0 : tensor<4x?xf32>
 }
 
@@ -52,7 +52,7 @@ func.func @static(%x: tensor<1x4xf32>, %y: tensor<1x4xf32>) -> tensor<1x4xf32> {
   %w = arith.constant dense<[[1.0, 0.0, 0.0, 2.0], [0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 3.0], [0.0, 0.0, 0.0, 4.0]]> : tensor<4x4xf32>
   %0 = sparsepattern.spmm weight(%w : tensor<4x4xf32>) activations(%x : tensor<1x4xf32>)
          outs(%y : tensor<1x4xf32>) layout(token_major)
-         plan [n <= 1 : <csr, {warps = 8}>, else : <dense>] -> tensor<1x4xf32>
+         plan [n <= 1 : <csr, {warps = 8}>, else : <library>] -> tensor<1x4xf32>
   return %0 : tensor<1x4xf32>
 }
 

@@ -1,8 +1,8 @@
 // RUN: sd-opt %s --split-input-file --verify-diagnostics | FileCheck %s
 
 // CHECK: #sparsepattern.strategy<csr>
-// CHECK: #sparsepattern.strategy<dense>
-func.func private @known() attributes { a = #sparsepattern.strategy<csr>, b = #sparsepattern.strategy<dense> }
+// CHECK: #sparsepattern.strategy<library>
+func.func private @known() attributes { a = #sparsepattern.strategy<csr>, b = #sparsepattern.strategy<library> }
 
 // -----
 

@@ -39,8 +39,8 @@ llvm::StringRef name(CandidateStatus status); ///< "lowering_failed", ...
 
 struct Proposal {
   Strategy strategy;
-  /// True for "leave it to the dense library": strategy.family is "dense" and
-  /// nothing is built.
+  /// True for "leave it to the dense library": strategy.family is "library"
+  /// and nothing is built.
   bool useLibrary = false;
   std::string reason; ///< One sentence.
   double predictedMicroseconds = 0;

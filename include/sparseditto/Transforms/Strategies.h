@@ -19,6 +19,10 @@ class DialectRegistry;
 
 namespace sparseditto {
 
+/// The strategy of a product that stays with the dense library: not a family,
+/// no knobs. (The family `dense` is a kernel of ours.)
+inline constexpr llvm::StringLiteral libraryStrategy = "library";
+
 /// Checks every `#sparsepattern.strategy` against the declared families
 /// (constraints C12 to C14).
 void registerStrategyVerifier(mlir::DialectRegistry &registry);

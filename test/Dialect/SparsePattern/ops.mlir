@@ -27,21 +27,21 @@ func.func private @encodings(
   tensor<64x64xf16, #sparsepattern.encoding<hybrid = [0.95 : <nm = 2:4>, 0.05 : <unstructured>], density = 0.51>>)
 
 // CHECK-LABEL: @plan
-// CHECK-SAME: #sparsepattern.plan<["n <= 4" : <csr>, "n <= 64" : <csr>, else : <dense>]>
+// CHECK-SAME: #sparsepattern.plan<["n <= 4" : <csr>, "n <= 64" : <csr>, else : <library>]>
 func.func private @plan() attributes {
-  p = #sparsepattern.plan<["n <= 4" : <csr>, " n<=64 " : #sparsepattern.strategy<csr>, else : <dense>]>}
+  p = #sparsepattern.plan<["n <= 4" : <csr>, " n<=64 " : #sparsepattern.strategy<csr>, else : <library>]>}
 
 // CHECK-LABEL: @token_major
 // CHECK: sparsepattern.spmm weight(%{{.*}} : tensor<32x64xf16>) activations(%{{.*}} : tensor<?x64xf16>)
 // CHECK-SAME: bias(%{{.*}} : tensor<32xf32>) residual(%{{.*}} : tensor<?x32xf32>) outs(%{{.*}} : tensor<?x32xf32>)
 // CHECK-SAME: layout(token_major) activation(gelu) pattern(<nm = 2:4 along rows, density = 0.5>)
-// CHECK-SAME: plan [n <= 16 : <csr>, else : <dense>] -> tensor<?x32xf32>
+// CHECK-SAME: plan [n <= 16 : <csr>, else : <library>] -> tensor<?x32xf32>
 func.func @token_major(%w: tensor<32x64xf16>, %x: tensor<?x64xf16>, %b: tensor<32xf32>,
                        %r: tensor<?x32xf32>, %y: tensor<?x32xf32>) -> tensor<?x32xf32> {
   %0 = sparsepattern.spmm weight(%w : tensor<32x64xf16>) activations(%x : tensor<?x64xf16>)
          bias(%b : tensor<32xf32>) residual(%r : tensor<?x32xf32>) outs(%y : tensor<?x32xf32>)
          layout(token_major) activation(gelu) pattern(<nm = 2:4, density = 0.5>)
-         plan [n <= 16 : <csr>, else : <dense>] -> tensor<?x32xf32>
+         plan [n <= 16 : <csr>, else : <library>] -> tensor<?x32xf32>
   return %0 : tensor<?x32xf32>
 }
 

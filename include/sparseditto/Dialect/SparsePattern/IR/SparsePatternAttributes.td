@@ -194,7 +194,7 @@ def SparsePattern_PlanAttr : SparsePattern_Attr<"Plan", "plan"> {
     Example:
 
     ```mlir
-    #p = #sparsepattern.plan<["n <= 64" : <csr>, else : <dense>]>
+    #p = #sparsepattern.plan<["n <= 64" : <csr>, else : <library>]>
     func.func private @f() attributes {a = #p}
     ```
   }];

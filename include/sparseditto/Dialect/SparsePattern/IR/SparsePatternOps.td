@@ -61,7 +61,7 @@ def SparsePattern_SpmmOp : SparsePattern_Op<"spmm", [
              activations(%x : tensor<?x64xf16>) bias(%b : tensor<32xf32>)
              outs(%y : tensor<?x32xf16>) layout(token_major) activation(relu)
              pattern(<nm = 2:4 along rows, density = 0.5>)
-             plan [n <= 16 : <csr>, else : <dense>] -> tensor<?x32xf16>
+             plan [n <= 16 : <csr>, else : <library>] -> tensor<?x32xf16>
       return %0 : tensor<?x32xf16>
     }
     ```
