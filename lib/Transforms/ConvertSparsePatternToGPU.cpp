@@ -123,6 +123,8 @@ const Kernel *ConvertToGPU::getKernel(SpmmOp op, StrategyAttr attr) {
   auto modules = built->module->getOps<gpu::GPUModuleOp>();
   gpu::GPUModuleOp gpuModule = *modules.begin();
   gpuModule->remove();
+  // What ptxas says about the kernel is said of its first product.
+  gpuModule->setLoc(op.getLoc());
   gpuModule.setName(symbol + "_module");
   symbols->insert(gpuModule);
   Kernel kernel;

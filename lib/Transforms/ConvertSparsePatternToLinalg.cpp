@@ -90,36 +90,28 @@ static void lower(SpmmOp op) {
   SmallVector<OpFoldResult> sizes =
       tensor::getMixedSizes(builder, loc, op.getInit());
 
-  // Loops are tokens, output features, input features.
-  AffineExpr n, m, k;
-  bindDims(context, n, m, k);
-  auto matrix = [&](AffineExpr tokens, AffineExpr features) {
-    return AffineMap::get(3, 0,
-                          tokenMajor ? ArrayRef{tokens, features}
-                                     : ArrayRef{features, tokens},
-                          context);
-  };
   Value empty = tensor::EmptyOp::create(builder, loc, sizes, f32);
   Value zero =
       linalg::FillOp::create(builder, loc, constant(builder, loc, 0), empty)
           .getResult(0);
+  // A named operation, which the host's compiler may know a library for. The
+  // weight is stored as M x K: the right operand is used transposed.
+  Value weight = op.getWeight().front(), activations = op.getActivations();
+  auto matmul =
+      linalg::MatmulOp::create(builder, loc, zero.getType(),
+                               tokenMajor ? ValueRange{activations, weight}
+                                          : ValueRange{weight, activations},
+                               zero);
+  if (tokenMajor) {
+    AffineExpr n, m, k;
+    bindDims(context, n, m, k);
+    matmul.setIndexingMapsAttr(
+        builder.getAffineMapArrayAttr({AffineMap::get(3, 0, {n, k}, context),
+                                       AffineMap::get(3, 0, {m, k}, context),
+                                       AffineMap::get(3, 0, {n, m}, context)}));
+  }
+  Value product = matmul.getResult(0);
   using utils::IteratorType;
-  Value product =
-      linalg::GenericOp::create(
-          builder, loc, zero.getType(),
-          ValueRange{op.getWeight().front(), op.getActivations()}, zero,
-          ArrayRef<AffineMap>{AffineMap::get(3, 0, {m, k}, context),
-                              matrix(n, k), matrix(n, m)},
-          ArrayRef<IteratorType>{IteratorType::parallel, IteratorType::parallel,
-                                 IteratorType::reduction},
-          [](OpBuilder &inside, Location at, ValueRange args) {
-            Value term =
-                arith::MulFOp::create(inside, at, toF32(inside, at, args[0]),
-                                      toF32(inside, at, args[1]));
-            Value sum = arith::AddFOp::create(inside, at, args[2], term);
-            linalg::YieldOp::create(inside, at, sum);
-          })
-          .getResult(0);
 
   AffineMap identity = AffineMap::getMultiDimIdentityMap(2, context);
   AffineMap features = AffineMap::get(
@@ -168,7 +160,7 @@ void ConvertToLinalg::runOnOperation() {
     bool hasKernel =
         op.getPlanAttr() &&
         llvm::any_of(op.getPlanAttr().getStrategies(), [](StrategyAttr s) {
-          return s.getFamily() != libraryStrategy;
+          return s.getFamily() != sparseditto::libraryStrategy;
         });
     if (op.hasPureTensorSemantics() && !op.isPacked() && (all || !hasKernel) &&
         isFloat(getElementTypeOrSelf(op.getActivations())) &&

@@ -8,20 +8,22 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
+#include "mlir/IR/Threading.h"
 #include "mlir/Pass/PassManager.h"
 #include "sparseditto/Analysis/Analyze.h"
 #include "sparseditto/Dialect/SparsePattern/IR/SparsePatternOps.h"
 #include "sparseditto/Kernels/Family.h"
+#include "sparseditto/Support/Table.h"
 #include "sparseditto/Target/Chips.h"
-#include "sparseditto/Target/Ptxas.h"
 #include "sparseditto/Transforms/Passes.h"
 #include "sparseditto/Transforms/Pipelines.h"
 #include "sparseditto/Transforms/Problems.h"
 #include "sparseditto/Transforms/Strategies.h"
 #include "sparseditto/Transforms/Weights.h"
+#include "sparseditto/Tuning/CandidateBuilder.h"
 #include "sparseditto/Tuning/Choose.h"
-#include "sparseditto/Tuning/KernelCache.h"
-#include <map>
+#include "llvm/Support/FormatVariadic.h"
+#include <set>
 
 namespace sparseditto {
 #define GEN_PASS_DEF_SPARSEAGENTLOWERPASS
@@ -36,9 +38,24 @@ using sparsepattern::StrategyAttr;
 
 namespace {
 
-/// A line of the table.
-struct Row {
-  std::string weight, pattern, tokens, choice, reason;
+/// One choice and the kernel built for it.
+struct Decision {
+  Choice choice;
+  /// Null if the library serves the range.
+  std::shared_ptr<const CachedKernel> kernel;
+};
+
+/// A product without a plan, and what was decided on it.
+struct Product {
+  SpmmOp op;
+  Problem problem;
+  ConstantTensor weight;
+  std::string place; ///< "model.mlir:15:11".
+  std::string name;  ///< Of the weight; empty for an inline constant.
+  PatternReport report;
+  std::vector<Decision> decisions;
+  std::vector<Candidate> history;
+  int64_t packedBytes = 0; ///< Of the copies that the decisions read.
 };
 
 class SparseAgentLower
@@ -56,100 +73,138 @@ public:
   void runOnOperation() override;
 
 private:
-  LogicalResult decide(SpmmOp op, const Chip &chip, KernelCache &cache,
-                       std::vector<Row> &rows);
+  /// What is wrong with the options.
+  llvm::Error checkOptions() const;
+  /// Converts linalg products; keeps in `left` why others are not converted.
+  LogicalResult convertLinalg();
+  LogicalResult collect(std::vector<Product> &products);
+  LogicalResult decide(Product &product, const Chip &chip, KernelCache &cache,
+                       unsigned threads);
+  void printSummary(ArrayRef<Product> products);
+  LogicalResult writeTranscript(ArrayRef<Product> products);
+
+  std::vector<std::string> left;
 };
 
 } // namespace
 
-/// A plan of the choices, which ascend in N and leave no gap.
-static PlanAttr toPlan(MLIRContext *context, ArrayRef<Choice> choices) {
+/// The first place in a file that a location names: "model.mlir:15:11".
+static std::string placeOf(Location loc) {
+  std::string place;
+  loc->walk([&](Location part) {
+    auto line = dyn_cast<FileLineColLoc>(part);
+    if (!line)
+      return WalkResult::advance();
+    place = llvm::formatv("{0}:{1}:{2}", line.getFilename().getValue(),
+                          line.getLine(), line.getColumn());
+    return WalkResult::interrupt();
+  });
+  return place.empty() ? "unknown" : place;
+}
+
+/// A plan of the decisions, which ascend in N and leave no gap.
+static PlanAttr toPlan(MLIRContext *context, ArrayRef<Decision> decisions) {
   SmallVector<int64_t> bounds;
   SmallVector<StrategyAttr> strategies;
-  for (const Choice &choice : choices) {
-    Strategy strategy = choice.strategy;
-    if (choice.useLibrary) {
+  for (const Decision &decision : decisions) {
+    Strategy strategy = decision.choice.strategy;
+    if (decision.choice.useLibrary) {
       strategy = {};
       strategy.family = libraryStrategy.str();
     }
     strategies.push_back(toStrategyAttr(context, strategy));
-    if (&choice != &choices.back())
-      bounds.push_back(choice.nMax);
+    if (&decision != &decisions.back())
+      bounds.push_back(decision.choice.nMax);
   }
   return PlanAttr::get(context, bounds, strategies);
 }
 
-static void addRows(const Matrix &weight, SpmmOp op, ArrayRef<Choice> choices,
-                    std::vector<Row> &rows) {
-  std::string pattern;
-  llvm::raw_string_ostream stream(pattern);
-  // "#sparsepattern.encoding<nm = 2:4 along rows, ...>" without its name.
-  if (Attribute known = op.getKnownPattern())
-    known.print(stream);
-  for (const Choice &choice : choices) {
-    Row row;
-    row.weight =
-        llvm::formatv("{0} {1}x{2}", weight.name, weight.rows, weight.cols);
-    row.pattern = StringRef(pattern).split('<').second.rtrim('>').str();
-    row.tokens = choice.nMax == 0
-                     ? llvm::formatv("{0}..", choice.nMin).str()
-                     : llvm::formatv("{0}..{1}", choice.nMin, choice.nMax);
-    row.choice = choice.useLibrary ? "dense library" : choice.strategy.str();
-    row.reason = choice.reason;
-    rows.push_back(std::move(row));
-  }
+static bool isLeftToLibrary(const Product &product) {
+  return llvm::all_of(product.decisions,
+                      [](const Decision &d) { return d.choice.useLibrary; });
 }
 
-LogicalResult SparseAgentLower::decide(SpmmOp op, const Chip &chip,
-                                       KernelCache &cache,
-                                       std::vector<Row> &rows) {
-  auto constant = op.getWeight().front().getDefiningOp<arith::ConstantOp>();
-  auto value =
-      constant ? dyn_cast<ElementsAttr>(constant.getValue()) : ElementsAttr();
-  std::optional<Problem> problem = problemOf(op);
-  if (!value || !problem) {
-    emitRemark(op.getLoc()) << "no plan: "
-                            << (value ? "an element type has no kernels"
-                                      : "the weight is not a constant");
-    return success();
+llvm::Error SparseAgentLower::checkOptions() const {
+  if (auto source = createProposalSource(agent); !source)
+    return source.takeError();
+  for (int64_t tokens : n)
+    if (tokens < 1 || tokens > INT32_MAX)
+      return llvm::createStringError(
+          "numbers of tokens must be from 1 to 2147483647, got " +
+          std::to_string(tokens));
+  if (iterations < 1)
+    return llvm::createStringError("expected iterations of at least 1, got " +
+                                   std::to_string(iterations));
+  if (format != "ptx" && format != "cubin")
+    return llvm::createStringError("expected a format of ptx or cubin, got '" +
+                                   format + "'");
+  if (!family.empty() && !findFamily(family)) {
+    std::string known;
+    for (const KernelFamily *one : allFamilies())
+      known += (known.empty() ? "" : ", ") + one->name().str();
+    return llvm::createStringError("unknown family '" + family +
+                                   "', expected " + known);
   }
-  std::string name = "weight";
-  if (auto resource = dyn_cast<DenseResourceElementsAttr>(value))
-    name = resource.getRawHandle().getKey().str();
-  llvm::Expected<ConstantTensor> tensor = readConstant(value, name);
-  if (!tensor)
-    return op->emitError() << llvm::toString(tensor.takeError());
-  Matrix weight = tensor->asMatrix();
-  llvm::Expected<PatternReport> report = analyze(weight);
+  return llvm::Error::success();
+}
+
+LogicalResult SparseAgentLower::convertLinalg() {
+  OpPassManager convert("builtin.module");
+  ConvertLinalgToSparsePatternPassOptions options;
+  options.baseDir = baseDir;
+  convert.addPass(createConvertLinalgToSparsePatternPass(options));
+  // The summary repeats what the conversion says about products it leaves.
+  ScopedDiagnosticHandler handler(&getContext(), [&](Diagnostic &diagnostic) {
+    if (diagnostic.getSeverity() == DiagnosticSeverity::Remark)
+      left.push_back(placeOf(diagnostic.getLocation()) + ": " +
+                     diagnostic.str());
+    return failure();
+  });
+  return runPipeline(convert, getOperation());
+}
+
+LogicalResult SparseAgentLower::collect(std::vector<Product> &products) {
+  WalkResult walked = getOperation().walk([&](SpmmOp op) {
+    if (op.isPacked() || op.getPlanAttr() || !op.hasPureTensorSemantics())
+      return WalkResult::advance();
+    auto constant = op.getWeight().front().getDefiningOp<arith::ConstantOp>();
+    auto value =
+        constant ? dyn_cast<ElementsAttr>(constant.getValue()) : ElementsAttr();
+    std::optional<Problem> problem = problemOf(op);
+    if (!value || !problem) {
+      emitRemark(op.getLoc()) << "no plan: "
+                              << (value ? "an element type has no kernels"
+                                        : "the weight is not a constant");
+      return WalkResult::advance();
+    }
+    Product product;
+    product.op = op;
+    product.place = placeOf(op.getLoc());
+    product.problem = *problem;
+    if (auto resource = dyn_cast<DenseResourceElementsAttr>(value))
+      product.name = resource.getRawHandle().getKey().str();
+    llvm::Expected<ConstantTensor> tensor = readConstant(value, product.name);
+    if (!tensor) {
+      op->emitError() << llvm::toString(tensor.takeError());
+      return WalkResult::interrupt();
+    }
+    product.weight = std::move(*tensor);
+    products.push_back(std::move(product));
+    return WalkResult::advance();
+  });
+  return failure(walked.wasInterrupted());
+}
+
+LogicalResult SparseAgentLower::decide(Product &product, const Chip &chip,
+                                       KernelCache &cache, unsigned threads) {
+  SpmmOp op = product.op;
+  Matrix weight = product.weight.asMatrix();
+  AnalyzeOptions analyzeOptions;
+  analyzeOptions.threads = threads;
+  llvm::Expected<PatternReport> report = analyze(weight, analyzeOptions);
   if (!report)
     return op->emitError() << llvm::toString(report.takeError());
-
-  // Strategies that differ in other knobs share a packed copy.
-  std::map<std::string, PackedWeight> copies;
-  auto evaluate = [&](const Proposal &proposal, int64_t tokens) {
-    Candidate candidate;
-    candidate.proposal = proposal;
-    candidate.n = tokens;
-    const KernelFamily &family = *findFamily(proposal.strategy.family);
-    std::string key = packingKey(proposal.strategy);
-    auto copy = copies.find(key);
-    if (copy == copies.end()) {
-      auto packed = packChecked(family, weight, proposal.strategy);
-      if (!packed) {
-        candidate.status = CandidateStatus::Illegal;
-        candidate.message = llvm::toString(packed.takeError());
-        return candidate;
-      }
-      copy = copies.try_emplace(key, std::move(*packed)).first;
-    }
-    Problem tuned = *problem;
-    tuned.tuneN = tokens;
-    auto kernel =
-        cache.get(family, tuned, proposal.strategy, copy->second, chip);
-    candidate.status = kernel->status;
-    candidate.message = kernel->message;
-    return candidate;
-  };
+  product.report = std::move(*report);
 
   ChooseOptions options;
   options.agent = agent;
@@ -161,67 +216,179 @@ LogicalResult SparseAgentLower::decide(SpmmOp op, const Chip &chip,
     options.ns = {std::max<int64_t>(tokens, 1)};
   else if (!n.empty())
     options.ns.assign(n.begin(), n.end());
+
+  CandidateBuilder builder(weight, cache);
+  auto evaluate = [&](const Proposal &proposal, int64_t at) {
+    return builder.build(proposal, product.problem, at, chip).candidate;
+  };
   llvm::Expected<std::vector<Choice>> choices =
-      choosePlan(*report, *problem, chip, options, evaluate);
+      choosePlan(product.report, product.problem, chip, options, evaluate,
+                 &product.history);
   if (!choices)
     return op->emitError() << llvm::toString(choices.takeError());
-  op.setPlanAttr(toPlan(&getContext(), *choices));
-  addRows(weight, op, *choices, rows);
+
+  std::set<std::string> copies;
+  for (Choice &choice : *choices) {
+    Decision decision;
+    if (!choice.useLibrary) {
+      llvm::Expected<const PackedWeight *> copy =
+          builder.packed(choice.strategy);
+      if (!copy)
+        return op->emitError() << llvm::toString(copy.takeError());
+      if (copies.insert(packingKey(choice.strategy)).second)
+        product.packedBytes += (*copy)->numBytes();
+      Proposal proposal;
+      proposal.strategy = choice.strategy;
+      decision.kernel =
+          builder.build(proposal, product.problem, choice.tuneN, chip).kernel;
+    }
+    decision.choice = std::move(choice);
+    product.decisions.push_back(std::move(decision));
+  }
   return success();
 }
 
-static void printTable(ArrayRef<Row> rows, StringRef chip, StringRef agent) {
+/// "46 regs, 2080 B shared, no spills".
+static std::string resourceText(const CachedKernel &kernel) {
+  const KernelResources &used = kernel.resources;
+  if (used.registers == 0)
+    return kernel.message;
+  unsigned spills = used.spillLoadBytes + used.spillStoreBytes;
+  return llvm::formatv("{0} regs, {1} B shared, {2}", used.registers,
+                       used.sharedBytes + kernel.manifest.dynamicSharedBytes,
+                       spills ? std::to_string(spills) + " B spilled"
+                              : "no spills");
+}
+
+void SparseAgentLower::printSummary(ArrayRef<Product> products) {
   llvm::raw_ostream &os = llvm::errs();
-  os << "agent " << agent << ", " << chip << ": "
-     << (rows.empty() ? "no product with a pruned weight" : "choices") << "\n";
-  std::string Row::*columns[] = {&Row::weight, &Row::pattern, &Row::tokens,
-                                 &Row::choice};
-  size_t widths[4] = {6, 7, 1, 6};
-  for (const Row &row : rows)
-    for (auto [column, width] : llvm::zip_equal(columns, widths))
-      width = std::max(width, (row.*column).size());
-  auto print = [&](const Row &row) {
-    for (auto [column, width] : llvm::zip_equal(columns, widths))
-      os << llvm::left_justify(row.*column, width) << "  ";
-    os << row.reason << "\n";
-  };
-  if (!rows.empty())
-    print({"weight", "pattern", "N", "choice", "reason"});
-  for (const Row &row : rows)
-    print(row);
+  os << "agent " << agent << ", " << target << ": "
+     << (products.empty() ? "no product to choose for" : "choices") << "\n";
+  Table table({"weight", "at", "shape", "pattern", "density", "N", "choice",
+               "us", "dense us", "ptxas", "why"});
+  for (size_t column : {4, 7, 8})
+    table.alignRight(column);
+  int64_t packedBytes = 0, denseBytes = 0;
+  bool keepsDense = false;
+  for (const Product &product : products) {
+    packedBytes += product.packedBytes;
+    denseBytes += int64_t(product.weight.asMatrix().numBytes());
+    for (const Decision &decision : product.decisions) {
+      const Choice &choice = decision.choice;
+      keepsDense |= choice.useLibrary;
+      table.row({product.name.empty() ? "-" : product.name, product.place,
+                 llvm::formatv("{0}x{1}", product.problem.m, product.problem.k),
+                 product.report.patternText(),
+                 llvm::formatv("{0:F3}", product.report.density()),
+                 choice.rangeText(),
+                 choice.useLibrary ? "dense library" : choice.strategy.str(),
+                 llvm::formatv("{0:F1}", choice.predictedMicroseconds),
+                 llvm::formatv("{0:F1}", choice.libraryMicroseconds),
+                 decision.kernel ? resourceText(*decision.kernel) : "-",
+                 choice.reason});
+    }
+  }
+  if (!products.empty()) {
+    table.print(os);
+    os << llvm::formatv(
+        "packed weights {0:F2} MB, the same dense {1:F2} MB{2}\n",
+        packedBytes / 1e6, denseBytes / 1e6,
+        keepsDense ? "; those that the dense library serves at "
+                     "some N stay dense as well"
+                   : "");
+    os << "times are predicted, not measured; no language model was asked\n";
+  }
+  for (const std::string &reason : left)
+    os << "left to the host: " << reason << "\n";
+}
+
+LogicalResult SparseAgentLower::writeTranscript(ArrayRef<Product> products) {
+  std::error_code error;
+  llvm::raw_fd_ostream os(transcript, error);
+  if (error)
+    return emitError(getOperation().getLoc())
+           << "transcript '" << transcript << "': " << error.message();
+  for (const Product &product : products)
+    for (const Decision &decision : product.decisions) {
+      const Choice &choice = decision.choice;
+      llvm::json::Object line = toJSON(choice);
+      line["agent"] = agent;
+      line["target"] = target;
+      line["at"] = product.place;
+      line["weight"] = product.name;
+      line["shape"] = llvm::json::Array{product.problem.m, product.problem.k};
+      line["dtype"] = name(product.problem.type);
+      line["layout"] = name(product.problem.layout);
+      line["pattern"] = product.report.patternText();
+      line["density"] = product.report.density();
+      line["fingerprint"] = product.report.fingerprint;
+      if (decision.kernel) {
+        const KernelResources &used = decision.kernel->resources;
+        line["symbol"] = decision.kernel->manifest.symbol;
+        line["registers"] = used.registers;
+        line["spill_bytes"] = used.spillLoadBytes + used.spillStoreBytes;
+        line["shared_bytes"] =
+            used.sharedBytes + decision.kernel->manifest.dynamicSharedBytes;
+      }
+      llvm::json::Array candidates;
+      for (const Candidate &candidate : product.history)
+        if (candidate.n >= choice.nMin &&
+            (choice.nMax == 0 || candidate.n <= choice.nMax))
+          candidates.push_back(llvm::json::Object{
+              {"n", candidate.n},
+              {"strategy", candidate.proposal.strategy.str()},
+              {"predicted_us", candidate.proposal.predictedMicroseconds},
+              {"status", name(candidate.status)},
+              {"message", candidate.message}});
+      line["candidates"] = std::move(candidates);
+      os << llvm::json::Value(std::move(line)) << "\n";
+    }
+  os.close();
+  if (os.has_error()) {
+    std::error_code failed = os.error();
+    os.clear_error();
+    return emitError(getOperation().getLoc())
+           << "transcript '" << transcript << "': " << failed.message();
+  }
+  return success();
 }
 
 void SparseAgentLower::runOnOperation() {
   ModuleOp module = getOperation();
+  left.clear();
   llvm::Expected<const Chip *> chip = findChip(target);
   if (!chip) {
     emitError(module.getLoc()) << llvm::toString(chip.takeError());
     return signalPassFailure();
   }
-  for (int64_t tokens : n)
-    if (tokens < 1) {
-      emitError(module.getLoc())
-          << "numbers of tokens must be positive, got " << tokens;
-      return signalPassFailure();
-    }
-  OpPassManager convert("builtin.module");
-  ConvertLinalgToSparsePatternPassOptions convertOptions;
-  convertOptions.baseDir = baseDir;
-  convert.addPass(createConvertLinalgToSparsePatternPass(convertOptions));
-  if (failed(runPipeline(convert, module)))
+  if (llvm::Error error = checkOptions()) {
+    emitError(module.getLoc()) << llvm::toString(std::move(error));
+    return signalPassFailure();
+  }
+  std::vector<Product> products;
+  if (failed(convertLinalg()) || failed(collect(products)))
     return signalPassFailure();
 
+  // Products are independent: most of the time goes to ptxas.
   KernelCache cache(PtxasOptions{});
-  std::vector<Row> rows;
-  WalkResult walked = module.walk([&](SpmmOp op) {
-    if (op.isPacked() || op.getPlanAttr() || !op.hasPureTensorSemantics())
-      return WalkResult::advance();
-    return succeeded(decide(op, **chip, cache, rows)) ? WalkResult::advance()
-                                                      : WalkResult::interrupt();
-  });
-  if (walked.wasInterrupted())
+  bool inParallel =
+      products.size() > 1 && getContext().isMultithreadingEnabled();
+  unsigned threads =
+      inParallel || !getContext().isMultithreadingEnabled() ? 1 : 0;
+  auto decideOne = [&](Product &product) {
+    return decide(product, **chip, cache, threads);
+  };
+  if (failed(failableParallelForEach(&getContext(), products, decideOne)))
     return signalPassFailure();
-  printTable(rows, target, agent);
+  for (Product &product : products) {
+    product.op.setPlanAttr(toPlan(&getContext(), product.decisions));
+    if (isLeftToLibrary(product))
+      emitRemark(product.op.getLoc())
+          << "left to the host: " << product.decisions.back().choice.reason;
+  }
+  if (!transcript.empty() && failed(writeTranscript(products)))
+    return signalPassFailure();
+  printSummary(products);
   if (decideOnly)
     return;
   OpPassManager lower("builtin.module");

@@ -47,19 +47,23 @@ static std::optional<int64_t> legalValue(const KnobDeclaration &knob,
 /// Shared by the verifier and the conversion.
 static llvm::Expected<Strategy> resolve(StringRef familyName,
                                         DictionaryAttr knobs) {
-  const KernelFamily *family = findFamily(familyName);
-  if (!family && familyName == libraryStrategy && knobs.empty()) {
+  if (familyName == libraryStrategy) {
+    if (!knobs.empty())
+      return makeError("{0} has no knobs, got '{1}' (C13)", libraryStrategy,
+                       knobs.begin()->getName().getValue());
     Strategy strategy;
-    strategy.family = familyName.str();
+    strategy.family = libraryStrategy.str();
     return strategy;
   }
+  const KernelFamily *family = findFamily(familyName);
   if (!family) {
     std::string known = llvm::join(
         llvm::map_range(allFamilies(),
                         [](const KernelFamily *f) { return f->name().str(); }),
         ", ");
-    return makeError("unknown kernel family '{0}', expected one of {1} (C12)",
-                     familyName, known);
+    return makeError("unknown kernel family '{0}', expected one of {1}, {2} "
+                     "(C12)",
+                     familyName, known, libraryStrategy);
   }
   const FamilyDeclaration &declaration = family->declaration();
   Strategy strategy = declaration.defaults();

@@ -22,17 +22,17 @@
 // CHECK: func.func @sparsepattern_init()
 
 // TABLE: agent heuristic, sm_90a: choices
-// TABLE: weight {{ *}}pattern {{ *}}N {{ *}}choice {{ *}}reason
-// TABLE: weight 4x8 {{ *}}nm = 2:4 along rows, density = 0.5 {{ *}}1..{{.*}}csr{
+// TABLE-NEXT: weight {{ *}}at {{ *}}shape {{ *}}pattern {{ *}}density {{ *}}N {{ *}}choice {{ *}}us {{ *}}dense us {{ *}}ptxas {{ *}}why
+// TABLE-NEXT: - {{.*}}sparse-agent-lower.mlir:{{[0-9]+}}:8 {{ *}}4x8 {{ *}}nm 2:4 {{ *}}0.500 {{ *}}{{[0-9a-z]+}}{{.*}} csr{
 
 // PLAN: sparsepattern.spmm {{.*}} pattern(<nm = 2:4 along rows, density = 0.5>) plan [{{.*}}else : <csr, {
-// RANGES: 1..{{.*}}csr{
+// RANGES: 4x8{{.*}}csr{
 
 // PTX: gpu.binary {{.*}}chip = "sm_80"
 
 // CHIP: unknown chip 'sm_42'
 // AGENT: oracle
-// N: numbers of tokens must be positive, got 0
+// N: numbers of tokens must be from 1 to 2147483647, got 0
 
 func.func @linear(%x: tensor<?x8xf16>, %b: tensor<4xf32>, %y: tensor<?x4xf32>) -> tensor<?x4xf32> {
   %w = arith.constant dense<[[1.0, 2.0, 0.0, 0.0, 3.0, 4.0, 0.0, 0.0], [0.0, 0.0, 5.0, 6.0, 0.0, 0.0, 7.0, 8.0],

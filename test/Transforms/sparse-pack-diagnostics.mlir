@@ -28,7 +28,7 @@ func.func @pack_other_format() -> tensor<4xf32> {
 
 func.func @pack_library() -> tensor<4xf32> {
   %w = arith.constant dense<[[1.0, 0.0], [0.0, 0.0]]> : tensor<2x2xf32>
-  // expected-error@below {{family 'dense' has no packed format}}
+  // expected-error@below {{family 'library' has no packed format}}
   %0 = sparsepattern.pack %w as <format = "other", version = 1, strategy = <library>, rows = 2, cols = 2, type = f32, buffers = ["v"]> : tensor<2x2xf32> -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }

@@ -132,8 +132,15 @@ def SparseAgentLowerPass : Pass<"sparse-agent-lower", "::mlir::ModuleOp"> {
     Each proposal is compiled for the target before it is believed; one that does not
     compile is passed over. Products with a static N are planned for that N, others for
     those in `n`: each serves the range up to itself, the largest everything above.
+    A product that the dense library is predicted to serve as well at every N goes
+    back to linalg, with the reason in a remark.
 
-    Prints a table of weights, patterns and choices to standard error.
+    Prints a table of weights, patterns, choices, predicted times and what ptxas said
+    to standard error, and below it why other products were left to the host.
+    `transcript` writes one JSON object a choice: the table's content, the fingerprint
+    of the pattern and every candidate that was tried.
+
+    Products are decided in parallel; the result does not depend on it.
   }];
   let options = [
     Option<"agent", "agent", "std::string", /*default=*/"\"heuristic\"",
@@ -143,9 +150,11 @@ def SparseAgentLowerPass : Pass<"sparse-agent-lower", "::mlir::ModuleOp"> {
     ListOption<"n", "n", "int64_t",
                "Numbers of tokens to plan for where N is dynamic (default 1, 16, 512)">,
     Option<"iterations", "iterations", "int64_t", /*default=*/"64",
-           "Candidates evaluated a product at most">,
+           "Candidates compiled a product at most">,
     Option<"family", "family", "std::string", /*default=*/"\"\"",
            "Take only this family, even where the dense library is predicted faster">,
+    Option<"transcript", "transcript", "std::string", /*default=*/"\"\"",
+           "File to write one line of JSON a choice to">,
     Option<"decideOnly", "decide-only", "bool", /*default=*/"false",
            "Stop after the plans">,
     Option<"format", "format", "std::string", /*default=*/"\"ptx\"",

@@ -159,7 +159,7 @@ protected:
                           const Problem &problem) const override {
     if (llvm::Error error = GemmFamily::checkPacked(packed, problem))
       return error;
-    return block::checkBuffers(packed);
+    return block::checkBuffers(packed, PackedCheck::Shapes);
   }
   llvm::Error checkPackedFor(const PackedWeight &packed,
                              const Strategy &strategy) const override {

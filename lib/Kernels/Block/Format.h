@@ -48,10 +48,10 @@ inline int64_t panels(int64_t m, int64_t panelRows) {
 
 llvm::Expected<PackedWeight> pack(const Matrix &weight, int64_t panelRows);
 llvm::Expected<Matrix> unpack(const PackedWeight &packed);
-/// Checks format, version, attributes, buffer sizes and the lists: offsets
-/// ascend by even steps of at most max_strips, columns exist, rows are a
-/// permutation.
-llvm::Error checkBuffers(const PackedWeight &packed);
+/// Checks format, version, attributes, buffer sizes and, with Contents, the
+/// lists: offsets ascend by even steps of at most max_strips, columns exist,
+/// rows are a permutation.
+llvm::Error checkBuffers(const PackedWeight &packed, PackedCheck check);
 
 } // namespace sparseditto::block
 

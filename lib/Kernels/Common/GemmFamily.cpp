@@ -21,14 +21,34 @@ using llvm::support::endian::write16le;
 // Packed buffers
 //===----------------------------------------------------------------------===//
 
+static ElementType withoutSign(ElementType type) {
+  switch (type) {
+  case ElementType::U64:
+    return ElementType::I64;
+  case ElementType::U32:
+    return ElementType::I32;
+  case ElementType::U16:
+    return ElementType::I16;
+  case ElementType::U8:
+    return ElementType::I8;
+  default:
+    return type;
+  }
+}
+
 llvm::Expected<const PackedBuffer *>
 sparseditto::checkedBuffer(const PackedWeight &packed, llvm::StringRef name,
-                           ElementType type, llvm::ArrayRef<int64_t> shape) {
+                           ElementType type, llvm::ArrayRef<int64_t> shape,
+                           PackedCheck check) {
   const PackedBuffer *buffer = packed.find(name);
   if (!buffer)
     return makeError("packed format '{0}': buffer '{1}' is missing",
                      packed.format, name);
-  if (buffer->type != type)
+  // MLIR's buffers have integers without a sign.
+  bool hasType = buffer->type == type ||
+                 (check == PackedCheck::Shapes &&
+                  withoutSign(buffer->type) == withoutSign(type));
+  if (!hasType)
     return makeError("packed format '{0}': buffer '{1}' has type {2}, expected "
                      "{3}",
                      packed.format, name, sparseditto::name(buffer->type),
@@ -40,8 +60,16 @@ sparseditto::checkedBuffer(const PackedWeight &packed, llvm::StringRef name,
                        packed.format, name);
     bytes *= uint64_t(extent);
   }
-  if (buffer->shape != std::vector<int64_t>(shape.begin(), shape.end()) ||
-      buffer->bytes.size() != bytes)
+  bool hasShape =
+      buffer->shape == std::vector<int64_t>(shape.begin(), shape.end());
+  if (check == PackedCheck::Shapes && !hasShape)
+    return makeError(
+        "packed format '{0}': buffer '{1}' has shape [{2}], expected [{3}]",
+        packed.format, name,
+        llvm::make_range(buffer->shape.begin(), buffer->shape.end()),
+        llvm::make_range(shape.begin(), shape.end()));
+  if (!hasShape ||
+      (check == PackedCheck::Contents && buffer->bytes.size() != bytes))
     return makeError(
         "packed format '{0}': buffer '{1}' has shape [{2}] and {3} "
         "bytes, expected [{4}] and {5} bytes",

@@ -95,7 +95,7 @@ protected:
                           const Problem &problem) const override {
     if (llvm::Error error = GemmFamily::checkPacked(packed, problem))
       return error;
-    return dense::checkBuffers(packed);
+    return dense::checkBuffers(packed, PackedCheck::Shapes);
   }
   std::unique_ptr<WeightSource>
   makeSource(KernelFrame &frame, const SourceShape &shape,

@@ -35,16 +35,16 @@ llvm::Expected<PackedWeight> dense::pack(const Matrix &weight) {
   return packed;
 }
 
-llvm::Error dense::checkBuffers(const PackedWeight &packed) {
+llvm::Error dense::checkBuffers(const PackedWeight &packed, PackedCheck check) {
   if (llvm::Error error = checkPackedHeader(packed, formatName, formatVersion))
     return error;
   return checkedBuffer(packed, "values", packed.type,
-                       {mTiles(packed.m), strips(packed.k), 32, 8})
+                       {mTiles(packed.m), strips(packed.k), 32, 8}, check)
       .takeError();
 }
 
 llvm::Expected<Matrix> dense::unpack(const PackedWeight &packed) {
-  if (llvm::Error error = checkBuffers(packed))
+  if (llvm::Error error = checkBuffers(packed, PackedCheck::Contents))
     return error;
   llvm::Expected<Matrix> weight =
       Matrix::allocate("unpacked", packed.type, packed.m, packed.k);

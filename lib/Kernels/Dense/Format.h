@@ -35,7 +35,7 @@ inline int64_t strips(int64_t k) { return (k + 31) / 32 * 2; }
 llvm::Expected<PackedWeight> pack(const Matrix &weight);
 llvm::Expected<Matrix> unpack(const PackedWeight &packed);
 /// Checks format, version and buffer sizes.
-llvm::Error checkBuffers(const PackedWeight &packed);
+llvm::Error checkBuffers(const PackedWeight &packed, PackedCheck check);
 
 } // namespace sparseditto::dense
 

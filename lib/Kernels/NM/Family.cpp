@@ -185,7 +185,7 @@ protected:
                           const Problem &problem) const override {
     if (llvm::Error error = GemmFamily::checkPacked(packed, problem))
       return error;
-    return nm::checkBuffers(packed);
+    return nm::checkBuffers(packed, PackedCheck::Shapes);
   }
   std::unique_ptr<WeightSource>
   makeSource(KernelFrame &frame, const SourceShape &shape,

@@ -107,23 +107,24 @@ llvm::Expected<PackedWeight> nm::pack(const Matrix &weight) {
   return packed;
 }
 
-llvm::Error nm::checkBuffers(const PackedWeight &packed) {
+llvm::Error nm::checkBuffers(const PackedWeight &packed, PackedCheck check) {
   if (llvm::Error error = checkPackedHeader(packed, formatName, formatVersion))
     return error;
   int64_t tiles = mTiles(packed.m), chunkCount = chunks(packed.k);
-  auto values = checkedBuffer(packed, "values", packed.type,
-                              {tiles, chunkCount * 2, lanes, lanesElements});
+  auto values =
+      checkedBuffer(packed, "values", packed.type,
+                    {tiles, chunkCount * 2, lanes, lanesElements}, check);
   if (!values)
     return values.takeError();
   auto metadata = checkedBuffer(packed, "metadata", ElementType::U32,
-                                {tiles, chunkCount, lanes});
+                                {tiles, chunkCount, lanes}, check);
   if (!metadata)
     return metadata.takeError();
   return llvm::Error::success();
 }
 
 llvm::Expected<Matrix> nm::unpack(const PackedWeight &packed) {
-  if (llvm::Error error = checkBuffers(packed))
+  if (llvm::Error error = checkBuffers(packed, PackedCheck::Contents))
     return error;
   int64_t tiles = mTiles(packed.m), chunkCount = chunks(packed.k);
   const PackedBuffer &values = *packed.find("values");

@@ -51,7 +51,7 @@ inline int64_t chunks(int64_t k) {
 llvm::Expected<PackedWeight> pack(const Matrix &weight);
 llvm::Expected<Matrix> unpack(const PackedWeight &packed);
 /// Checks format, version, attributes and buffer sizes.
-llvm::Error checkBuffers(const PackedWeight &packed);
+llvm::Error checkBuffers(const PackedWeight &packed, PackedCheck check);
 
 } // namespace sparseditto::nm
 

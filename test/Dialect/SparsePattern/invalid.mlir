@@ -301,7 +301,7 @@ func.func @c29_type(%w: tensor<4x8xf16>, %x: tensor<2x8xf16>, %r: tensor<2x4xf16
 // -----
 
 func.func @c30(%w: tensor<4xf16>, %x: tensor<2x8xf16>, %y: tensor<2x4xf16>) {
-  // expected-error@+1 {{plan uses family 'dense' but the weight is packed for 'csr' (C30)}}
+  // expected-error@+1 {{plan uses family 'library' but the weight is packed for 'csr' (C30)}}
   %0 = sparsepattern.spmm weight(%w : tensor<4xf16>) activations(%x : tensor<2x8xf16>) outs(%y : tensor<2x4xf16>) layout(token_major) packing(<format = "f", version = 1, strategy = <csr>, rows = 4, cols = 8, type = f16, buffers = ["v"]>) plan [n <= 4 : <csr>, else : <library>] -> tensor<2x4xf16>
   return
 }

@@ -69,11 +69,15 @@ protected:
   int version;
 };
 
-/// Buffer `name` of `packed` with exactly the given type and shape, or an error
-/// naming the format and what is wrong: packed files are not trusted.
+/// How much of a packed weight is there to check: build() gets shapes only.
+enum class PackedCheck { Shapes, Contents };
+/// Buffer `name` of `packed` with exactly the given type and shape, and with
+/// Contents as many bytes, or an error naming the format and what is wrong:
+/// packed files are not trusted.
 llvm::Expected<const PackedBuffer *>
 checkedBuffer(const PackedWeight &packed, llvm::StringRef name,
-              ElementType type, llvm::ArrayRef<int64_t> shape);
+              ElementType type, llvm::ArrayRef<int64_t> shape,
+              PackedCheck check);
 /// Error unless format, version, M, K and the 16-bit type are sound.
 llvm::Error checkPackedHeader(const PackedWeight &packed,
                               llvm::StringRef format, int version);
