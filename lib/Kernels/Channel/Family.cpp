@@ -216,7 +216,7 @@ protected:
                           const Problem &problem) const override {
     if (llvm::Error error = GemmFamily::checkPacked(packed, problem))
       return error;
-    return channel::checkBuffers(packed);
+    return channel::checkBuffers(packed, PackedCheck::Shapes);
   }
   llvm::Error checkPackedFor(const PackedWeight &packed,
                              const Strategy &strategy) const override {

@@ -76,8 +76,9 @@ Extent extentOf(const PackedWeight &packed);
 
 llvm::Expected<PackedWeight> pack(const Matrix &weight, int64_t run);
 llvm::Expected<Matrix> unpack(const PackedWeight &packed);
-/// Checks format, version, attributes, buffer sizes and both lists.
-llvm::Error checkBuffers(const PackedWeight &packed);
+/// Checks format, version, attributes, buffer sizes and, with Contents, both
+/// lists.
+llvm::Error checkBuffers(const PackedWeight &packed, PackedCheck check);
 
 } // namespace sparseditto::channel
 
