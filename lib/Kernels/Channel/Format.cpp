@@ -119,8 +119,8 @@ llvm::Expected<PackedWeight> channel::pack(const Matrix &weight, int64_t run) {
   packed.setAttribute("run", extent.run);
   packed.setAttribute("kept_runs", extent.keptRuns);
   packed.setAttribute("kept_rows", extent.keptRows);
-  PackedBuffer values = makeBuffer(
-      "values", weight.type, {extent.mTiles(), extent.strips(), 32, 8}, check);
+  PackedBuffer values = makeBuffer("values", weight.type,
+                                   {extent.mTiles(), extent.strips(), 32, 8});
   for (int64_t tile = 0; tile < extent.mTiles(); ++tile)
     for (int64_t strip = 0; strip < extent.strips(); ++strip)
       packFragment(*kept, tile * 16, strip * KStrips::width,
