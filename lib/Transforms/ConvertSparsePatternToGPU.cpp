@@ -21,7 +21,6 @@
 #include "sparseditto/Transforms/Problems.h"
 #include "sparseditto/Transforms/Strategies.h"
 #include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/SetVector.h"
 #include <map>
 
 namespace sparseditto {
@@ -67,10 +66,8 @@ private:
   /// of uploads.
   Value pointerToConstant(OpBuilder &builder, Location loc, Value memref);
   void buildInit();
-  /// Notes the allocation behind an activation, output or residual.
-  void shareAllocation(Value memref);
-  /// Gives the noted allocations memory that host and device share.
-  void replaceAllocations();
+  /// Gives every allocation memory that host and device share.
+  void shareAllocations();
 
   unsigned computeCapability = 80;
   SymbolTable *symbols = nullptr; ///< Lives as long as one run.
@@ -78,7 +75,6 @@ private:
   std::map<std::string, Kernel> kernels;
   /// Host constant -> global with its device address.
   llvm::MapVector<memref::GlobalOp, memref::GlobalOp> uploads;
-  llvm::SetVector<Operation *> allocations;
 };
 
 } // namespace
@@ -296,42 +292,40 @@ LogicalResult ConvertToGPU::convert(SpmmOp op) {
                                  /*withElseRegion=*/false);
   OpBuilder inside = guard.getThenBodyBuilder();
   dispatch(dispatch, inside, 0);
-  for (Value matrix : {op.getActivations(), op.getInit(), op.getResidual()})
-    shareAllocation(matrix);
   op.erase();
   return success();
 }
 
-void ConvertToGPU::shareAllocation(Value memref) {
-  while (memref && memref.getDefiningOp()) {
-    Operation *producer = memref.getDefiningOp();
-    if (isa<memref::AllocOp>(producer)) {
-      allocations.insert(producer);
-      return;
-    }
-    auto view = dyn_cast<ViewLikeOpInterface>(producer);
-    memref = view ? view.getViewSource() : Value();
-  }
+/// A token of nothing. Upstream lowers device allocations and copies only where
+/// they are asynchronous.
+static Value startAsync(OpBuilder &builder, Location loc) {
+  return gpu::WaitOp::create(
+             builder, loc, builder.getType<gpu::AsyncTokenType>(), ValueRange())
+      .getAsyncToken();
 }
 
-void ConvertToGPU::replaceAllocations() {
-  for (Operation *op : allocations) {
-    auto alloc = cast<memref::AllocOp>(op);
-    OpBuilder builder(alloc);
-    auto shared = gpu::AllocOp::create(
-        builder, alloc.getLoc(), alloc.getType(), /*asyncToken=*/Type(),
-        ValueRange(), alloc.getDynamicSizes(), alloc.getSymbolOperands(),
-        /*hostShared=*/true);
-    for (Operation *user : llvm::to_vector(alloc->getUsers()))
-      if (auto dealloc = dyn_cast<memref::DeallocOp>(user)) {
-        OpBuilder at(dealloc);
-        gpu::DeallocOp::create(at, dealloc.getLoc(), /*asyncToken=*/Type(),
-                               ValueRange(), shared.getMemref());
-        dealloc.erase();
-      }
-    alloc.getResult().replaceAllUsesWith(shared.getMemref());
-    alloc.erase();
-  }
+/// A buffer may reach a kernel by many ways (a branch that yields it, a call),
+/// and what frees it must know where it came from: so all of them move.
+void ConvertToGPU::shareAllocations() {
+  getOperation().walk([](Operation *op) {
+    OpBuilder builder(op);
+    Location loc = op->getLoc();
+    if (auto alloc = dyn_cast<memref::AllocOp>(op)) {
+      auto shared = gpu::AllocOp::create(
+          builder, loc, alloc.getType(), /*asyncToken=*/Type(), ValueRange(),
+          alloc.getDynamicSizes(), alloc.getSymbolOperands(),
+          /*hostShared=*/true);
+      alloc.getResult().replaceAllUsesWith(shared.getMemref());
+      alloc.erase();
+    } else if (auto dealloc = dyn_cast<memref::DeallocOp>(op)) {
+      Value token = startAsync(builder, loc);
+      token = gpu::DeallocOp::create(builder, loc, token.getType(), token,
+                                     dealloc.getMemref())
+                  .getAsyncToken();
+      gpu::WaitOp::create(builder, loc, /*asyncToken=*/Type(), token);
+      dealloc.erase();
+    }
+  });
 }
 
 void ConvertToGPU::buildInit() {
@@ -345,16 +339,17 @@ void ConvertToGPU::buildInit() {
   symbols->insert(function);
   builder.setInsertionPointToStart(function.addEntryBlock());
   Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
+  Value token = startAsync(builder, loc);
   for (auto [host, address] : uploads) {
     MemRefType type = host.getType();
     Value source =
         memref::GetGlobalOp::create(builder, loc, type, host.getSymName());
-    Value device = gpu::AllocOp::create(builder, loc, type,
-                                        /*asyncToken=*/Type(), ValueRange(),
-                                        ValueRange(), ValueRange())
-                       .getMemref();
-    gpu::MemcpyOp::create(builder, loc, TypeRange(), ValueRange{device, source},
-                          ArrayRef<NamedAttribute>());
+    auto alloc = gpu::AllocOp::create(builder, loc, type, token.getType(),
+                                      token, ValueRange(), ValueRange());
+    Value device = alloc.getMemref();
+    token = gpu::MemcpyOp::create(builder, loc, token.getType(),
+                                  alloc.getAsyncToken(), device, source)
+                .getAsyncToken();
     Value index =
         memref::ExtractAlignedPointerAsIndexOp::create(builder, loc, device);
     Value integer =
@@ -363,6 +358,7 @@ void ConvertToGPU::buildInit() {
                                              address.getSymName());
     memref::StoreOp::create(builder, loc, integer, slot, zero);
   }
+  gpu::WaitOp::create(builder, loc, /*asyncToken=*/Type(), token);
   func::ReturnOp::create(builder, loc);
 }
 
@@ -378,7 +374,6 @@ void ConvertToGPU::runOnOperation() {
   symbols = &table;
   kernels.clear();
   uploads.clear();
-  allocations.clear();
   SmallVector<SpmmOp> products;
   module.walk([&](SpmmOp op) {
     if (op.hasPureBufferSemantics())
@@ -390,7 +385,8 @@ void ConvertToGPU::runOnOperation() {
     else if (failed(convert(op)))
       return signalPassFailure();
   }
-  replaceAllocations();
+  if (!kernels.empty())
+    shareAllocations();
   buildInit();
   if (!kernels.empty())
     module->setAttr(gpu::GPUDialect::getContainerModuleAttrName(),

@@ -7,7 +7,15 @@
 //===----------------------------------------------------------------------===//
 
 #include "sparseditto/Transforms/Pipelines.h"
+#include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
+#include "mlir/Conversion/GPUCommon/GPUCommonPass.h"
+#include "mlir/Conversion/MathToLibm/MathToLibm.h"
+#include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
+#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
+#include "mlir/Dialect/Bufferization/Pipelines/Passes.h"
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
+#include "mlir/Dialect/Linalg/Passes.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
@@ -17,8 +25,17 @@
 using namespace mlir;
 using namespace sparseditto;
 
-void sparseditto::buildSparseToPtxPipeline(OpPassManager &pm,
-                                           const SparseToPtxOptions &options) {
+/// What several chips have in common.
+static constexpr llvm::StringLiteral commonChip = "sm_80";
+
+/// The chip that kernels are chosen and built for.
+static std::string kernelChip(ArrayRef<std::string> chips) {
+  return chips.size() == 1 ? chips.front() : commonChip.str();
+}
+
+void sparseditto::buildLowerPlannedPipeline(OpPassManager &pm,
+                                            ArrayRef<std::string> chips,
+                                            StringRef format) {
   pm.addPass(createSparsePackPass());
   pm.addPass(createConvertSparsePatternToLinalgPass());
   bufferization::OneShotBufferizePassOptions bufferize;
@@ -26,21 +43,51 @@ void sparseditto::buildSparseToPtxPipeline(OpPassManager &pm,
   bufferize.functionBoundaryTypeConversion =
       bufferization::LayoutMapOption::IdentityLayoutMap;
   pm.addPass(bufferization::createOneShotBufferizePass(bufferize));
+  bufferization::buildBufferDeallocationPipeline(pm);
   ConvertSparsePatternToGPUPassOptions launch;
-  launch.chip = options.chip;
+  launch.chip = kernelChip(chips);
   pm.addPass(createConvertSparsePatternToGPUPass(launch));
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   SparsePatternKernelToBinaryOptions binary;
-  binary.chips = {options.chip};
-  binary.format = options.format;
+  binary.chips.assign(chips.begin(), chips.end());
+  binary.format = format.str();
   pm.addPass(createSparsePatternKernelToBinary(binary));
+}
+
+/// Everything but gpu.binary to the LLVM dialect. Launches stay: translation to
+/// LLVM IR turns them into calls together with the binaries.
+static void buildHostToLLVM(OpPassManager &pm) {
+  pm.addPass(createConvertLinalgToLoopsPass());
+  pm.addPass(memref::createExpandStridedMetadataPass());
+  pm.addPass(createLowerAffinePass());
+  pm.addPass(createSCFToControlFlowPass());
+  pm.addPass(createConvertMathToLibmPass());
+  pm.addPass(createGpuToLLVMConversionPass());
+  pm.addPass(createReconcileUnrealizedCastsPass());
+}
+
+void sparseditto::buildSparseToPtxPipeline(OpPassManager &pm,
+                                           const SparseToPtxOptions &options) {
+  SmallVector<std::string> chips(options.chips.begin(), options.chips.end());
+  if (chips.empty())
+    chips.push_back(commonChip.str());
+  SparseAgentLowerPassOptions choose;
+  choose.agent = options.agent;
+  choose.target = kernelChip(chips);
+  choose.format = options.format;
+  choose.n.assign(options.n.begin(), options.n.end());
+  choose.decideOnly = true;
+  pm.addPass(createSparseAgentLowerPass(choose));
+  buildLowerPlannedPipeline(pm, chips, options.format);
+  if (options.hostToLLVM)
+    buildHostToLLVM(pm);
 }
 
 void sparseditto::registerPipelines() {
   PassPipelineRegistration<SparseToPtxOptions>(
       "sparse-to-ptx",
-      "Pack the weights of planned products, build their kernels and launch "
-      "them",
+      "Choose a kernel for every pruned weight, pack the weights, build the "
+      "kernels and launch them",
       buildSparseToPtxPipeline);
 }

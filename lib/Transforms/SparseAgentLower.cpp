@@ -66,7 +66,7 @@ public:
   void getDependentDialects(DialectRegistry &registry) const override {
     OpPassManager pm("builtin.module");
     pm.addPass(createConvertLinalgToSparsePatternPass());
-    buildSparseToPtxPipeline(pm, SparseToPtxOptions());
+    buildLowerPlannedPipeline(pm, target.getValue(), format);
     pm.getDependentDialects(registry);
   }
 
@@ -392,10 +392,7 @@ void SparseAgentLower::runOnOperation() {
   if (decideOnly)
     return;
   OpPassManager lower("builtin.module");
-  SparseToPtxOptions options;
-  options.chip = target;
-  options.format = format;
-  buildSparseToPtxPipeline(lower, options);
+  buildLowerPlannedPipeline(lower, target.getValue(), format);
   if (failed(runPipeline(lower, module)))
     signalPassFailure();
 }

@@ -4,7 +4,7 @@
 // RUN: sd-opt %s --sparse-agent-lower="target=sm_90a family=csr n=4,32 decide-only" -o %t.planned.mlir 2> %t.err
 // RUN: FileCheck %s --check-prefix=PLAN < %t.planned.mlir
 // RUN: FileCheck %s --check-prefix=RANGES < %t.err
-// RUN: sd-opt %t.planned.mlir --sparse-to-ptx=chip=sm_80 | FileCheck %s --check-prefix=PTX
+// RUN: sd-opt %t.planned.mlir --sparse-to-ptx="chips=sm_80 host-to-llvm=false" 2>/dev/null | FileCheck %s --check-prefix=PTX
 // RUN: sd-opt %s --sparse-agent-lower="agent=random:7 target=sm_90a family=csr decide-only iterations=3" -o %t.a.mlir 2>/dev/null
 // RUN: sd-opt %s --sparse-agent-lower="agent=random:7 target=sm_90a family=csr decide-only iterations=3" -o %t.b.mlir 2>/dev/null
 // RUN: diff %t.a.mlir %t.b.mlir

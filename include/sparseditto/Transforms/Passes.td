@@ -72,10 +72,11 @@ def ConvertSparsePatternToGPUPass
     for N = 0. Products that share strategy, shapes and packed format share a kernel.
 
     Activations, outs and residual must have an inner stride of 1; N and the strides
-    must fit in 32 bits. Those that the program allocates itself (`memref.alloc`) move
-    into memory that host and device share (`gpu.alloc host_shared`), so that the
-    operations left to the host can work on them; those that it is given must be
-    accessible to the device. Packed buffers and biases that are constants
+    must fit in 32 bits. Where there is a launch, everything that the module allocates
+    (`memref.alloc`) moves into memory that host and device share (`gpu.alloc
+    host_shared`), so that launches and the operations left to the host can work on it;
+    what functions are given must be accessible to the device. Packed buffers and biases
+    that are constants
     (`memref.get_global`) are uploaded once, by the function `sparsepattern_init`, which
     the host calls before the first product. Others must be accessible to the device,
     packed buffers at an address aligned to 256 bytes.
