@@ -11,6 +11,7 @@
 
 #include "sparseditto/Dialect/SparsePattern/IR/SparsePatternAttributes.h"
 #include "sparseditto/Kernels/Problem.h"
+#include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 
 namespace mlir {

@@ -360,6 +360,11 @@ func.func private @c34() attributes {sparsepattern.other = 1 : i64}
 
 // -----
 
+// expected-error@+1 {{'sparsepattern.plans' must be a dictionary of #sparsepattern.plan, got {layer = 1 : i64} (C35)}}
+func.func private @c35() attributes {sparsepattern.plans = {layer = 1 : i64}}
+
+// -----
+
 // expected-error@+1 {{unknown sparsity pattern 'nn', expected dense, unstructured, nm, block, channel, banded or hybrid}}
 func.func private @pattern(tensor<8x8xf16, #sparsepattern.encoding<nn = 2:4>>)
 

@@ -25,7 +25,10 @@ void SparsePatternDialect::initialize() {
       >();
 }
 
-/// C32 and C33: what the two discardable attributes may hold and be put on.
+/// Discardable attribute with the plans of a package by layer and chip.
+static constexpr StringLiteral kPlansAttrName = "sparsepattern.plans";
+
+/// C32 to C35: what the discardable attributes may hold and be put on.
 /// `type` is the type of the annotated value, or null if it is not known.
 static LogicalResult
 verifyAnnotation(NamedAttribute attribute, Type type, bool onArgument,
@@ -55,6 +58,16 @@ verifyAnnotation(NamedAttribute attribute, Type type, bool onArgument,
              << "' must be a string \"file\" or \"file#tensor\", got "
              << attribute.getValue() << " (C33)";
     return success();
+  }
+  if (name == kPlansAttrName) {
+    auto plans = dyn_cast<DictionaryAttr>(attribute.getValue());
+    if (plans && llvm::all_of(plans, [](NamedAttribute plan) {
+          return isa<PlanAttr>(plan.getValue());
+        }))
+      return success();
+    return emitError() << "'" << name
+                       << "' must be a dictionary of #sparsepattern.plan, got "
+                       << attribute.getValue() << " (C35)";
   }
   return emitError() << "unknown attribute '" << name
                      << "' of the sparsepattern dialect (C34)";

@@ -24,11 +24,12 @@ def SparsePattern_Dialect : Dialect {
     The numbered constraints (C1, C2, ...) are listed in Spec.md; each diagnostic
     of a verifier ends with the number of the constraint that failed.
 
-    Two discardable attributes belong to the dialect. `sparsepattern.encoding`
+    Three discardable attributes belong to the dialect. `sparsepattern.encoding`
     on a constant, a global or a function argument holds the proved pattern of
     its value. `sparsepattern.source = "file.safetensors#name"` on a function
     argument binds it to a tensor in a file: the caller promises to pass exactly
-    that value.
+    that value. `sparsepattern.plans` on a module is a dictionary of the plans of
+    a package.
   }];
   let cppNamespace = "::mlir::sparsepattern";
   let useDefaultAttributePrinterParser = 1;
