@@ -11,18 +11,28 @@
 #include "llvm/ADT/StringSwitch.h"
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 using namespace sparseditto;
 
 // One row a chip. Rates are per microsecond: 4.5e6 bytes/us is 4.5 TB/s.
 static const MachineModel models[] = {
-    {"sm_80", "A100 80GB", false, 1.75e6, 3.0e6, 250e6, 19.5e6, 2.0},
-    {"sm_86", "RTX 3090", false, 0.85e6, 1.8e6, 65e6, 35e6, 2.0},
-    {"sm_89", "RTX 4090", false, 0.92e6, 3.5e6, 150e6, 80e6, 2.0},
-    {"sm_90a", "H200", true, 4.5e6, 5.5e6, 780e6, 60e6, 1.4},
-    {"sm_100a", "B200", false, 7.0e6, 9.0e6, 1700e6, 75e6, 1.4},
-    {"sm_120a", "RTX 5090", false, 1.6e6, 5.0e6, 200e6, 100e6, 1.6},
+    {"sm_80", "A100 80GB", false, 1.75e6, 3.0e6, 250e6, 19.5e6, 2.0, 19.5e6,
+     108, 2048, 164 * 1024},
+    {"sm_86", "RTX 3090", false, 0.85e6, 1.8e6, 65e6, 35e6, 2.0, 17.8e6, 82,
+     1536, 100 * 1024},
+    {"sm_89", "RTX 4090", false, 0.92e6, 3.5e6, 150e6, 80e6, 2.0, 41e6, 128,
+     1536, 100 * 1024},
+    {"sm_90a", "H200", true, 4.5e6, 5.5e6, 780e6, 60e6, 1.4, 29.6e6, 132, 2048,
+     228 * 1024},
+    {"sm_100a", "B200", false, 7.0e6, 9.0e6, 1700e6, 75e6, 1.4, 35e6, 148, 2048,
+     228 * 1024},
+    {"sm_120a", "RTX 5090", false, 1.6e6, 5.0e6, 200e6, 100e6, 1.6, 52e6, 170,
+     1536, 100 * 1024},
 };
+
+/// One wait for memory by a whole block, of an X that every SM wants at once.
+static constexpr double roundTripMicroseconds = 0.7;
 
 const MachineModel &MachineModel::forChip(llvm::StringRef chip) {
   llvm::StringRef base = chip;
@@ -55,8 +65,22 @@ static Efficiency efficiencyOf(llvm::StringRef family) {
       .Case("block", {0.80, 0.45, 0.5})
       .Case("dense", {0.90, 0.55, 0.5})
       .Case("channel", {0.80, 0.45, 0.5})
-      .Case("csr", {0.80, 0.50, 0.30})
+      .Case("csr", {1.00, 0.50, 0.33})
       .Default({0.75, 0.40, 0.3});
+}
+
+double MachineModel::waves(const CostModel &cost) const {
+  if (cost.blocks <= 0 || cost.threadsPerBlock == 0)
+    return 1;
+  double threads = cost.threadsPerBlock;
+  double resident = std::floor(threadsPerSm / threads);
+  if (cost.registersPerThread)
+    resident = std::min(
+        resident, std::floor(65536 / (threads * cost.registersPerThread)));
+  // The driver keeps 1 KiB a block.
+  resident = std::min(resident, std::floor(sharedBytesPerSm /
+                                           (cost.sharedBytesPerBlock + 1024)));
+  return std::ceil(cost.blocks / (sms * std::max(1.0, resident)));
 }
 
 double MachineModel::predict(const CostModel &cost,
@@ -66,15 +90,18 @@ double MachineModel::predict(const CostModel &cost,
                                     efficiency.memory);
   // A launch overlaps its phases, but never perfectly: the longest phase
   // counts whole and the others a third.
-  std::array<double, 4> phases = {memory, cost.l2Bytes / l2Bandwidth,
-                                  cost.tensorFlops /
-                                      (tensorRate * efficiency.tensor),
-                                  cost.fmaFlops / (fmaRate * efficiency.fma)};
+  std::array<double, 5> phases = {
+      memory, cost.l2Bytes / l2Bandwidth, cost.sharedBytes / sharedBandwidth,
+      cost.tensorFlops / (tensorRate * efficiency.tensor),
+      cost.fmaFlops / (fmaRate * efficiency.fma)};
   double longest = *std::max_element(phases.begin(), phases.end());
   double sum = 0;
   for (double phase : phases)
     sum += phase;
-  return longest + (sum - longest) / 3 + cost.fixedMicroseconds;
+  // What a block waits for before its product starts, the next wave waits for
+  // again.
+  double staging = waves(cost) * cost.roundTrips * roundTripMicroseconds;
+  return longest + (sum - longest) / 3 + cost.fixedMicroseconds + staging;
 }
 
 double MachineModel::predictDenseLibrary(const Problem &problem,
@@ -86,9 +113,11 @@ double MachineModel::predictDenseLibrary(const Problem &problem,
   double flops = 2.0 * double(problem.m) * double(problem.k) * double(n);
   // Single precision runs on the CUDA cores unless tf32 is asked for.
   double rate = problem.type == ElementType::F32 ? fmaRate * 0.8 : tensorRate;
-  // cuBLAS, cold, on an H200: 12.8 us at 4096 x 4096 x 1 where the floor of
-  // the bytes is 9.4, 25.3 us at 11008 x 4096 x 8 where it is 21.1.
-  double memory = floorMicroseconds(bytes) + 3.6;
-  double compute = launchMicroseconds + 1.2 + flops / rate;
+  // Beyond the floor of its bytes the library takes longer the longer the sum,
+  // until it splits it: cold, on an H200, 0.6 us at K = 16, 2.0 at 512, 3.7 at
+  // 4096.
+  double memory = floorMicroseconds(bytes) +
+                  std::min(3.7, 0.4 + 0.07 * std::sqrt(double(problem.k)));
+  double compute = launchMicroseconds + 0.6 + flops / rate;
   return std::max(memory, compute);
 }

@@ -8,6 +8,7 @@
 
 #include "sparseditto/Agent/MachineModel.h"
 #include "gtest/gtest.h"
+#include <tuple>
 
 using namespace sparseditto;
 
@@ -32,6 +33,109 @@ TEST(MachineModel, DenseLibraryIsWithinAQuarterOfTheH200) {
     EXPECT_NEAR(predicted / row.measured, 1.0, 0.25)
         << row.m << "x" << row.k << "x" << row.n;
   }
+}
+
+TEST(MachineModel, SmallLibraryProductsAreWithinAQuarterOfTheH200) {
+  const MachineModel &h200 = MachineModel::forChip("sm_90a");
+  struct {
+    int64_t m, k;
+    double measured; // cuBLASLt, cold, microseconds, N = 1
+  } rows[] = {
+      {64, 16, 2.05}, {128, 288, 2.99}, {256, 576, 3.54}, {1000, 512, 3.53}};
+  for (auto &row : rows)
+    EXPECT_NEAR(h200.predictDenseLibrary(halfProblem(row.m, row.k), 1) /
+                    row.measured,
+                1.0, 0.25)
+        << row.m << "x" << row.k;
+}
+
+/// What analysis would say of an unstructured weight, without drawing one.
+static PatternReport unstructured(int64_t m, int64_t k, double density) {
+  PatternReport report;
+  report.rows = m;
+  report.cols = k;
+  report.nnz = int64_t(density * double(m) * double(k));
+  return report;
+}
+
+static double predictCsr(int64_t m, int64_t k, double density, int64_t n,
+                         int64_t tileN, int64_t warps, Layout layout) {
+  const KernelFamily &csr = *findFamily("csr");
+  Problem problem = halfProblem(m, k);
+  problem.layout = layout;
+  Strategy strategy = csr.declaration().defaults();
+  strategy.set("tile_n", tileN);
+  strategy.set("warps", warps);
+  strategy.set("bank_order", tileN <= 2 ? 32 : 8);
+  return MachineModel::forChip("sm_90a").predict(
+      csr.cost(unstructured(m, k, density), problem, strategy, n), "csr");
+}
+
+TEST(MachineModel, CsrIsWithinAQuarterOfTheH200) {
+  constexpr Layout token = Layout::TokenMajor, feature = Layout::FeatureMajor;
+  // docs/Tuning.md: 4096 x 4096, f16, cold, microseconds.
+  struct {
+    double density;
+    int64_t n, tileN, warps;
+    Layout layout;
+    double measured;
+  } rows[] = {
+      {0.50, 1, 1, 16, token, 11.57},    {0.20, 1, 1, 16, token, 6.72},
+      {0.10, 1, 1, 16, token, 4.64},     {0.05, 1, 1, 16, token, 3.48},
+      {0.50, 8, 8, 32, token, 17.91},    {0.50, 8, 8, 32, feature, 14.76},
+      {0.05, 8, 8, 32, feature, 4.26},   {0.50, 16, 16, 32, token, 55.6},
+      {0.50, 16, 16, 32, feature, 43.6}, {0.05, 16, 16, 32, feature, 6.20},
+      {0.20, 16, 8, 32, token, 18.3},    {0.20, 16, 8, 32, feature, 21.2},
+      {0.10, 16, 8, 32, token, 14.4},    {0.10, 16, 8, 32, feature, 17.8},
+      {0.05, 16, 8, 32, token, 11.0}};
+  for (auto &row : rows) {
+    double predicted = predictCsr(4096, 4096, row.density, row.n, row.tileN,
+                                  row.warps, row.layout);
+    EXPECT_NEAR(predicted / row.measured, 1.0, 0.25)
+        << "density " << row.density << " n " << row.n << " tile_n "
+        << row.tileN << " " << name(row.layout).str() << ": " << predicted
+        << " us, measured " << row.measured;
+  }
+}
+
+TEST(MachineModel, SmallCsrProductsStayInTheMeasuredRange) {
+  for (auto [m, k, density] : {std::tuple<int64_t, int64_t, double>{64, 16, .5},
+                               {128, 288, .3},
+                               {256, 576, .3},
+                               {1000, 512, .2}}) {
+    double one = predictCsr(m, k, density, 1, 1, 16, Layout::TokenMajor);
+    EXPECT_GE(one, 1.5 * 0.75) << m;
+    EXPECT_LE(one, 2.8 * 1.25) << m;
+    for (int64_t tileN : {8, 16}) {
+      double many =
+          predictCsr(m, k, density, 16, tileN, 32, Layout::TokenMajor);
+      EXPECT_GE(many, 3.3 * 0.75) << m;
+      EXPECT_LE(many, 6.6 * 1.25) << m;
+    }
+  }
+}
+
+TEST(MachineModel, WavesFollowTheTightestResource) {
+  const MachineModel &h200 = MachineModel::forChip("sm_90a");
+  CostModel cost;
+  EXPECT_EQ(h200.waves(cost), 1); // No count of blocks.
+  cost.blocks = 132 * 4;
+  cost.threadsPerBlock = 512;
+  EXPECT_EQ(h200.waves(cost), 1);
+  cost.blocks += 1;
+  EXPECT_EQ(h200.waves(cost), 2);
+  cost.blocks = 256;
+  cost.threadsPerBlock = 1024;
+  EXPECT_EQ(h200.waves(cost), 1);
+  cost.registersPerThread = 56; // One block of 1024 threads an SM.
+  EXPECT_EQ(h200.waves(cost), 2);
+  cost.threadsPerBlock = 256;
+  EXPECT_EQ(h200.waves(cost), 1);
+  cost.sharedBytesPerBlock = 150e3;
+  EXPECT_EQ(h200.waves(cost), 2);
+  // More than an SM has is still one block at a time.
+  cost.sharedBytesPerBlock = 1e9;
+  EXPECT_EQ(h200.waves(cost), 2);
 }
 
 TEST(MachineModel, MoreBytesNeverTakeLess) {

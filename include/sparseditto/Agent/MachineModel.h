@@ -29,12 +29,18 @@ struct MachineModel {
   double tensorRate;         ///< f16 FLOP per microsecond, dense library.
   double fmaRate;            ///< f32 FLOP per microsecond on CUDA cores.
   double launchMicroseconds; ///< Of a launch that moves nothing.
+  double sharedBandwidth;    ///< Bytes per microsecond of all shared memories.
+  unsigned sms;              ///< Streaming multiprocessors.
+  unsigned threadsPerSm, sharedBytesPerSm;
 
   /// The model of the chip; sm_90a's for a chip without one of its own.
   static const MachineModel &forChip(llvm::StringRef chip);
 
   /// Least time of one cold launch that moves `bytes`.
   double floorMicroseconds(double bytes) const;
+  /// How often all SMs are filled until the grid is done; 1 if the family
+  /// gives no count of blocks.
+  double waves(const CostModel &cost) const;
   /// Predicted time of a kernel with this counted work.
   double predict(const CostModel &cost, llvm::StringRef family) const;
   /// Predicted time of the dense library's product.

@@ -17,13 +17,13 @@
 #ifndef SPARSEDITTO_KERNELS_FAMILY_H
 #define SPARSEDITTO_KERNELS_FAMILY_H
 
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
 #include "sparseditto/Analysis/PatternReport.h"
 #include "sparseditto/IO/Matrix.h"
 #include "sparseditto/Kernels/Manifest.h"
 #include "sparseditto/Kernels/Packed.h"
 #include "sparseditto/Kernels/Problem.h"
-#include "mlir/IR/BuiltinOps.h"
-#include "mlir/IR/OwningOpRef.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/JSON.h"
@@ -67,7 +67,16 @@ struct CostModel {
   double tensorFlops = 0;     ///< Issued on tensor cores, 2 per multiply-add.
   double fmaFlops = 0;        ///< Issued on CUDA cores.
   double l2Bytes = 0;         ///< Re-reads that hit in L2 (X tiles, ...).
+  double sharedBytes = 0;     ///< Read from shared memory, conflicts included.
   double fixedMicroseconds = 0; ///< Launch and reduction phases on an H200.
+  /// Blocks of the grid and what one needs of an SM: how many waves they make
+  /// is the chip's matter. 0 blocks: no more than the chip holds at once.
+  double blocks = 0;
+  unsigned threadsPerBlock = 0, registersPerThread = 0;
+  double sharedBytesPerBlock = 0;
+  /// Times a block waits for memory before its product starts, one after the
+  /// other, beyond the first.
+  double roundTrips = 0;
 };
 
 /// A kernel as MLIR: a module holding one gpu.module with one gpu.func kernel.

@@ -11,6 +11,7 @@
 #include "sparseditto/Kernels/Limits.h"
 #include "sparseditto/Support/Error.h"
 #include <algorithm>
+#include <cmath>
 
 using namespace sparseditto;
 
@@ -163,6 +164,29 @@ std::vector<Strategy> CsrFamily::candidates(const PatternReport &report,
   return result;
 }
 
+/// How often a block waits for X beyond what a block of one token does. Copies
+/// that are as contiguous in X as in shared memory are in flight all at once;
+/// others, and gathered elements, go round by round.
+static double stagingRoundTrips(const Problem &problem, int64_t tileN,
+                                int64_t warps, int64_t n) {
+  const int64_t element = byteSize(problem.type), threads = warps * 32;
+  const bool isTokenMajor = problem.layout == Layout::TokenMajor;
+  auto rounds = [&](int64_t pieces) {
+    return double((pieces + threads - 1) / threads);
+  };
+  if (tileN == 1) {
+    const bool isContiguous =
+        isTokenMajor ? problem.k * element % 16 == 0 : n == 1;
+    return isContiguous ? 0 : 1 + rounds(problem.k);
+  }
+  const int64_t rowBytes = tileN * element;
+  if (!isTokenMajor && rowBytes % 16 == 0 && n * element % 16 == 0)
+    return n == tileN ? 0.5 * double(rowBytes / 16)
+                      : 1 + rounds(problem.k * (rowBytes / 16));
+  // A thread holds the loads of 16 bytes of a row at a time.
+  return 1 + rounds(problem.k) * double(std::max<int64_t>(1, rowBytes / 16));
+}
+
 CostModel CsrFamily::cost(const PatternReport &report, const Problem &problem,
                           const Strategy &strategy, int64_t n) const {
   CostModel cost;
@@ -181,12 +205,24 @@ CostModel CsrFamily::cost(const PatternReport &report, const Problem &problem,
   // Bank conflicts of the other order.
   if (*strategy.get("bank_order") != bestBankOrder(tileN))
     cost.fmaFlops *= 1.3;
-  const double blocks = double(report.rows) / double(warps);
-  cost.l2Bytes = blocks * tiles * double(csr::stagedBytes(problem, tileN)) +
-                 (tiles - 1) * cost.weightBytes;
-  if (*strategy.get("x_source") == csr::Global)
+  cost.blocks = std::ceil(double(report.rows) / double(warps)) * tiles;
+  cost.threadsPerBlock = unsigned(warps * 32);
+  // What ptxas gives, up to what the block leaves a thread.
+  cost.registersPerThread =
+      unsigned(std::min<int64_t>(24 + 4 * tileN, 65536 / (warps * 32)));
+  cost.fixedMicroseconds = 0.4 + 0.05 * double(tileN);
+  if (*strategy.get("x_source") == csr::Global) {
     cost.l2Bytes = double(report.nnz) * double(n) * 32;
-  cost.fixedMicroseconds = 0.5;
+    return cost;
+  }
+  const double staged = double(csr::stagedBytes(problem, tileN));
+  cost.sharedBytesPerBlock = staged + double(warps * tileN) * 4;
+  cost.l2Bytes = cost.blocks * staged + (tiles - 1) * cost.weightBytes;
+  // A warp reads whole words; the two halves of a row of 32 bytes fall on the
+  // same banks.
+  const double row = std::max(4.0, double(tileN) * element);
+  cost.sharedBytes = padded * tiles * row * (row > 16 ? 3.5 : 1.0);
+  cost.roundTrips = stagingRoundTrips(problem, tileN, warps, n);
   return cost;
 }
 
