@@ -19,11 +19,6 @@
 
 using namespace sparseditto;
 
-/// A kernel is proposed only if it is predicted this much faster than the
-/// dense library: the model's own error is of that size, and "never slower
-/// than dense" is a promise.
-static constexpr double requiredGain = 1.05;
-
 namespace {
 class HeuristicSource : public ProposalSource {
 public:

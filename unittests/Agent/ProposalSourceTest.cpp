@@ -50,6 +50,22 @@ TEST(Heuristic, SparseDecodeGetsAKernelAndPrefillTheLibrary) {
       << prefill.reason;
 }
 
+TEST(Heuristic, SmallLayersWithSeveralTokensStayWithTheLibrary) {
+  for (auto [m, k] : {std::pair{64, 16}, {128, 288}, {256, 576}, {1000, 512}}) {
+    PatternReport report = reportOf(m, k, 0.3);
+    for (Layout layout : {Layout::TokenMajor, Layout::FeatureMajor}) {
+      ProposalState state = stateFor(report, 16);
+      state.problem.layout = layout;
+      const KernelFamily *csr = findFamily("csr");
+      state.families = csr; // The one that was measured there.
+      auto source = createHeuristicSource();
+      Proposal best = bestOf(*source, state);
+      EXPECT_TRUE(best.useLibrary)
+          << m << "x" << k << " " << best.strategy.str() << ": " << best.reason;
+    }
+  }
+}
+
 TEST(Heuristic, EveryProposalIsLegalAndSorted) {
   PatternReport report = reportOf(512, 2048, 0.2);
   for (int64_t n : {1, 8, 64, 700}) {
@@ -78,8 +94,8 @@ TEST(Heuristic, DoesNotRepeatItsHistory) {
     auto proposals = llvm::cantFail(source->propose(state, 1));
     if (proposals.empty())
       break;
-    std::string key = proposals[0].useLibrary ? "library"
-                                              : proposals[0].strategy.str();
+    std::string key =
+        proposals[0].useLibrary ? "library" : proposals[0].strategy.str();
     ASSERT_TRUE(seen.insert(key).second) << key;
     Candidate candidate;
     candidate.proposal = proposals[0];
@@ -93,6 +109,8 @@ TEST(Heuristic, DoesNotRepeatItsHistory) {
 TEST(Enumeration, RandomIsAPermutationOfExhaustive) {
   PatternReport report = reportOf(256, 512, 0.1);
   ProposalState state = stateFor(report, 4);
+  const KernelFamily *csr = findFamily("csr");
+  state.families = csr;
   auto keysOf = [&](ProposalSource &source) {
     std::vector<std::string> keys;
     while (true) {
@@ -121,6 +139,8 @@ TEST(Sources, BudgetCapsAProposal) {
   PatternReport report = reportOf(256, 512, 0.1);
   ProposalState state = stateFor(report, 4);
   state.budget.candidates = 2;
+  const KernelFamily *csr = findFamily("csr");
+  state.families = csr;
   for (const char *name : {"heuristic", "exhaustive", "random:5"}) {
     auto source = llvm::cantFail(createProposalSource(name));
     EXPECT_LE(llvm::cantFail(source->propose(state, 100)).size(), 2u) << name;

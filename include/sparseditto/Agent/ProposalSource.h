@@ -60,6 +60,10 @@ struct Budget {
   int64_t candidates = 1 << 20;
 };
 
+/// A kernel is preferred to the dense library only if it is predicted this much
+/// faster: the model errs, and "never slower than dense" is a promise.
+inline constexpr double requiredGain = 1.05;
+
 /// State handed to a source. All references outlive the call.
 struct ProposalState {
   const PatternReport &report;
