@@ -204,9 +204,9 @@ sparseditto::compilePackage(const CompileOptions &options) {
         if (written.insert(manifest.mlirFile).second)
           contents.emplace_back(manifest.mlirFile, kernel->mlir);
       }
-      for (const PackedWeight &packed : compiled.layer.packed)
-        result.packedBytes += packed.numBytes();
-      result.denseBytes += int64_t(compiled.layer.weight.numBytes());
+      result.packedBytes += compiled.memory.packedBytes;
+      result.denseBytes += compiled.memory.denseBytes;
+      result.memory.push_back(std::move(compiled.memory));
       for (const std::string &record : compiled.records)
         records += record + "\n";
       result.rows.insert(result.rows.end(), compiled.rows.begin(),

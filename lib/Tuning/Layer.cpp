@@ -12,6 +12,135 @@
 
 using namespace sparseditto;
 
+namespace {
+/// Gathers one layer of the package from its plans.
+class LayerCompiler {
+public:
+  LayerCompiler(const Matrix &weight, const PatternReport &report,
+                const CompileOptions &options, KernelCache &cache)
+      : report(report), options(options), builder(weight, cache) {}
+
+  /// `result.layer` has its problem already.
+  llvm::Error run(CompiledLayer &result);
+
+private:
+  CompiledRow rowFor(const Chip &chip, const PackageLayer &layer) const;
+  llvm::Error addKernel(const Chip &chip, const Choice &choice,
+                        CompiledLayer &result, PlanEntry &entry,
+                        CompiledRow &row);
+
+  const PatternReport &report;
+  const CompileOptions &options;
+  /// One packed copy a format, shared by every N and chip.
+  CandidateBuilder builder;
+  /// Copies that a plan uses, in the order they are shipped.
+  std::vector<std::string> shipped;
+};
+} // namespace
+
+CompiledRow LayerCompiler::rowFor(const Chip &chip,
+                                  const PackageLayer &layer) const {
+  CompiledRow row;
+  row.layer = layer.name;
+  row.file = layer.sourceFile;
+  row.m = layer.problem.m;
+  row.k = layer.problem.k;
+  row.pattern = report.patternText();
+  row.density = report.density();
+  row.type = layer.problem.type;
+  row.layout = layer.problem.layout;
+  row.chip = chip.name.str();
+  return row;
+}
+
+/// The kernel of a choice that stands: from the cache, where choosing left it.
+llvm::Error LayerCompiler::addKernel(const Chip &chip, const Choice &choice,
+                                     CompiledLayer &result, PlanEntry &entry,
+                                     CompiledRow &row) {
+  PackageLayer &layer = result.layer;
+  Proposal proposal;
+  proposal.strategy = choice.strategy;
+  CandidateBuilder::Built built =
+      builder.build(proposal, layer.problem, choice.tuneN, chip);
+  auto copy = builder.packed(choice.strategy);
+  if (!copy)
+    return copy.takeError();
+  const std::string key = packingKey(choice.strategy);
+  size_t index = size_t(llvm::find(shipped, key) - shipped.begin());
+  if (index == shipped.size())
+    shipped.push_back(key);
+
+  KernelManifest manifest = built.kernel->manifest;
+  entry.strategy = choice.strategy;
+  entry.symbol = row.symbol = manifest.symbol;
+  row.resources = built.kernel->resources;
+  manifest.problem = layer.problem;
+  manifest.problem.tuneN = choice.tuneN;
+  manifest.weightBytes = (*copy)->numBytes();
+  manifest.packedIndex = int(index);
+  manifest.recordId =
+      recordId(report, layer.problem, chip, proposal, choice.tuneN);
+  std::string stem = "kernels/" + manifest.symbol + "." + row.chip;
+  manifest.ptxFile = stem + ".ptx";
+  manifest.cubinFile = built.kernel->cubin.empty() ? "" : stem + ".cubin";
+  manifest.mlirFile = "kernels/" + manifest.symbol + ".mlir";
+  bool isKnown = llvm::any_of(layer.kernels, [&](const auto &known) {
+    return known.symbol == manifest.symbol && known.chip == manifest.chip;
+  });
+  if (!isKnown) {
+    layer.kernels.push_back(std::move(manifest));
+    result.kernels.push_back(built.kernel);
+  }
+  return llvm::Error::success();
+}
+
+llvm::Error LayerCompiler::run(CompiledLayer &result) {
+  PackageLayer &layer = result.layer;
+  auto evaluate = [&](const Proposal &proposal, int64_t n, const Chip &chip) {
+    CandidateBuilder::Built built =
+        builder.build(proposal, layer.problem, n, chip);
+    result.records.push_back(
+        makeRecord(report, layer.problem, chip, built.candidate,
+                   built.kernel ? built.kernel->resources : KernelResources()));
+    return built.candidate;
+  };
+  auto plans = choosePlans(report, layer.problem, options.chips, options.choose,
+                           evaluate);
+  if (!plans)
+    return plans.takeError();
+  for (auto [chip, plan] : llvm::zip_equal(options.chips, *plans))
+    for (Choice &choice : plan) {
+      CompiledRow row = rowFor(*chip, layer);
+      PlanEntry entry;
+      entry.chip = row.chip;
+      entry.nMin = choice.nMin;
+      entry.nMax = choice.nMax;
+      entry.tuneN = choice.tuneN;
+      entry.useLibrary = choice.useLibrary;
+      entry.reason = choice.reason;
+      entry.predictedMicroseconds = choice.predictedMicroseconds;
+      entry.floorMicroseconds = choice.floorMicroseconds;
+      if (!choice.useLibrary)
+        if (llvm::Error error = addKernel(*chip, choice, result, entry, row))
+          return error;
+      layer.plan.push_back(std::move(entry));
+      row.choice = std::move(choice);
+      result.rows.push_back(std::move(row));
+    }
+  // Copies packed for candidates that did not win are left behind.
+  for (const std::string &key : shipped)
+    layer.packed.push_back(builder.take(key));
+  LayerMemory &memory = result.memory;
+  memory.layer = layer.name;
+  memory.file = layer.sourceFile;
+  memory.layout = layer.problem.layout;
+  memory.formats = shipped;
+  for (const PackedWeight &packed : layer.packed)
+    memory.packedBytes += packed.numBytes();
+  memory.denseBytes = int64_t(layer.weight.numBytes());
+  return llvm::Error::success();
+}
+
 llvm::Expected<CompiledLayer>
 sparseditto::compileLayer(const Matrix &weight, const PatternReport &report,
                           Layout layout, const CompileOptions &options,
@@ -28,82 +157,8 @@ sparseditto::compileLayer(const Matrix &weight, const PatternReport &report,
   problem.type = problem.outputType = weight.type;
   problem.layout = layout;
   problem.epilogue = options.epilogue;
-
-  // One packed copy a format, shared by every N and chip.
-  CandidateBuilder builder(weight, cache);
-  // Copies that a plan uses, in the order they are shipped.
-  std::vector<std::string> shipped;
-  for (const Chip *chip : options.chips) {
-    auto evaluate = [&](const Proposal &proposal, int64_t n) {
-      CandidateBuilder::Built built =
-          builder.build(proposal, problem, n, *chip);
-      result.records.push_back(makeRecord(
-          report, problem, *chip, built.candidate,
-          built.kernel ? built.kernel->resources : KernelResources()));
-      return built.candidate;
-    };
-    auto plan = choosePlan(report, problem, *chip, options.choose, evaluate);
-    if (!plan)
-      return plan.takeError();
-
-    for (Choice &choice : *plan) {
-      CompiledRow row;
-      row.layer = layer.name;
-      row.file = layer.sourceFile;
-      row.m = problem.m;
-      row.k = problem.k;
-      row.pattern = report.patternText();
-      row.density = report.density();
-      row.type = problem.type;
-      row.layout = layout;
-      row.chip = chip->name.str();
-      PlanEntry entry;
-      entry.chip = row.chip;
-      entry.nMin = choice.nMin;
-      entry.nMax = choice.nMax;
-      entry.tuneN = choice.tuneN;
-      entry.useLibrary = choice.useLibrary;
-      entry.reason = choice.reason;
-      entry.predictedMicroseconds = choice.predictedMicroseconds;
-      entry.floorMicroseconds = choice.floorMicroseconds;
-      if (!choice.useLibrary) {
-        auto copy = builder.packed(choice.strategy);
-        if (!copy)
-          return copy.takeError();
-        const std::string key = packingKey(choice.strategy);
-        size_t index = size_t(llvm::find(shipped, key) - shipped.begin());
-        if (index == shipped.size())
-          shipped.push_back(key);
-        Problem tuned = problem;
-        tuned.tuneN = choice.tuneN;
-        auto kernel = cache.get(*findFamily(choice.strategy.family), tuned,
-                                choice.strategy, **copy, *chip);
-        entry.strategy = choice.strategy;
-        entry.symbol = row.symbol = kernel->manifest.symbol;
-        row.resources = kernel->resources;
-        KernelManifest manifest = kernel->manifest;
-        manifest.problem = tuned;
-        manifest.weightBytes = (*copy)->numBytes();
-        manifest.packedIndex = int(index);
-        std::string stem = "kernels/" + manifest.symbol + "." + row.chip;
-        manifest.ptxFile = stem + ".ptx";
-        manifest.cubinFile = kernel->cubin.empty() ? "" : stem + ".cubin";
-        manifest.mlirFile = "kernels/" + manifest.symbol + ".mlir";
-        bool isKnown = llvm::any_of(layer.kernels, [&](const auto &known) {
-          return known.symbol == manifest.symbol && known.chip == manifest.chip;
-        });
-        if (!isKnown) {
-          layer.kernels.push_back(std::move(manifest));
-          result.kernels.push_back(kernel);
-        }
-      }
-      layer.plan.push_back(std::move(entry));
-      row.choice = std::move(choice);
-      result.rows.push_back(std::move(row));
-    }
-  }
-  // Copies packed for candidates that did not win are left behind.
-  for (const std::string &key : shipped)
-    layer.packed.push_back(builder.take(key));
+  if (llvm::Error error =
+          LayerCompiler(weight, report, options, cache).run(result))
+    return error;
   return result;
 }

@@ -19,6 +19,7 @@ namespace sparseditto {
 struct CompiledLayer {
   PackageLayer layer;
   std::vector<CompiledRow> rows;
+  LayerMemory memory;
   std::vector<std::string> records; ///< JSON lines, failures too.
   std::vector<std::shared_ptr<const CachedKernel>> kernels;
 };

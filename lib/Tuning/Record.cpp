@@ -14,32 +14,42 @@
 
 using namespace sparseditto;
 
+static std::string opText(const Problem &problem) {
+  return llvm::formatv("spmm {0}x{1} {2} {3} bias={4} act={5} residual={6}",
+                       problem.m, problem.k, name(problem.type),
+                       name(problem.layout), problem.epilogue.bias,
+                       name(problem.epilogue.activation),
+                       problem.epilogue.residual);
+}
+
+static std::string strategyText(const Proposal &proposal) {
+  return proposal.useLibrary ? "library" : proposal.strategy.str();
+}
+
+std::string sparseditto::recordId(const PatternReport &report,
+                                  const Problem &problem, const Chip &chip,
+                                  const Proposal &proposal, int64_t n) {
+  std::string key = llvm::formatv("{0}|{1}|{2}|{3}|{4}|{5}", opText(problem),
+                                  report.fingerprint, n, chip.name,
+                                  SPARSEDITTO_VERSION, strategyText(proposal));
+  return llvm::utohexstr(llvm::xxh3_64bits(llvm::StringRef(key)),
+                         /*LowerCase=*/true, /*Width=*/16);
+}
+
 std::string sparseditto::makeRecord(const PatternReport &report,
                                     const Problem &problem, const Chip &chip,
                                     const Candidate &candidate,
                                     const KernelResources &resources) {
-  std::string op = llvm::formatv(
-      "spmm {0}x{1} {2} {3} bias={4} act={5} residual={6}", problem.m,
-      problem.k, name(problem.type), name(problem.layout),
-      problem.epilogue.bias, name(problem.epilogue.activation),
-      problem.epilogue.residual);
-  std::string strategy = candidate.proposal.useLibrary
-                             ? "library"
-                             : candidate.proposal.strategy.str();
-  std::string key = llvm::formatv("{0}|{1}|{2}|{3}|{4}", op, report.fingerprint,
-                                  candidate.n, chip.name, SPARSEDITTO_VERSION);
   llvm::json::Object record{
       {"record", 1},
-      {"id",
-       llvm::utohexstr(llvm::xxh3_64bits(llvm::StringRef(key + "|" + strategy)),
-                       /*LowerCase=*/true, /*Width=*/16)},
-      {"op", op},
+      {"id", recordId(report, problem, chip, candidate.proposal, candidate.n)},
+      {"op", opText(problem)},
       {"fingerprint", report.fingerprint},
       {"n", candidate.n},
       {"chip", chip.name},
       {"version", SPARSEDITTO_VERSION},
       {"layer", report.matrixName},
-      {"strategy", strategy},
+      {"strategy", strategyText(candidate.proposal)},
       {"status", name(candidate.status)},
       {"predicted_us", candidate.proposal.predictedMicroseconds},
       {"reason", candidate.proposal.reason},

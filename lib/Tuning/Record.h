@@ -16,9 +16,14 @@
 
 namespace sparseditto {
 
+/// Names the record of a candidate: a hash of its key (op structure, pattern
+/// fingerprint, N, chip, our version) and strategy.
+std::string recordId(const PatternReport &report, const Problem &problem,
+                     const Chip &chip, const Proposal &proposal, int64_t n);
+
 /// One JSON line for one candidate, whatever became of it: the key (op
 /// structure, pattern fingerprint, N, chip, our version), the strategy, its
-/// status, resources and predicted time. "id" hashes key and strategy.
+/// status, resources and predicted time. "id" is recordId().
 std::string makeRecord(const PatternReport &report, const Problem &problem,
                        const Chip &chip, const Candidate &candidate,
                        const KernelResources &resources);

@@ -66,6 +66,19 @@ std::string sparseditto::reportHTML(const CompileResult &result) {
         escaped(choice.reason));
   }
   os << "</tbody></table>\n";
+  os << "<h2>Memory</h2>\n<table><thead><tr><th>tensor</th><th>layout</th>"
+        "<th>packed copies</th><th>packed bytes</th><th>dense bytes</th></tr>"
+        "</thead><tbody>\n";
+  for (const LayerMemory &memory : result.memory)
+    os << llvm::formatv("<tr><td>{0}</td><td>{1}</td><td>{2}</td>"
+                        "<td class=\"n\">{3}</td><td class=\"n\">{4}</td>"
+                        "</tr>\n",
+                        escaped(memory.layer), name(memory.layout),
+                        memory.formats.empty()
+                            ? std::string("none")
+                            : escaped(llvm::join(memory.formats, ", ")),
+                        memory.packedBytes, memory.denseBytes);
+  os << "</tbody></table>\n";
   if (!result.skipped.empty()) {
     os << "<h2>Not compiled</h2>\n<ul>\n";
     for (const SkippedTensor &tensor : result.skipped)

@@ -128,7 +128,15 @@ static llvm::json::Value toJSON(const CompiledRow &row) {
 }
 
 static void printJSON(const CompileResult &result, llvm::StringRef package) {
-  llvm::json::Array choices, skipped, notes;
+  llvm::json::Array choices, skipped, notes, layers;
+  for (const LayerMemory &memory : result.memory)
+    layers.push_back(
+        llvm::json::Object{{"tensor", memory.layer},
+                           {"file", memory.file},
+                           {"layout", name(memory.layout)},
+                           {"formats", llvm::json::Array(memory.formats)},
+                           {"packed_bytes", memory.packedBytes},
+                           {"dense_bytes", memory.denseBytes}});
   for (const CompiledRow &row : result.rows)
     choices.push_back(toJSON(row));
   for (const SkippedTensor &tensor : result.skipped)
@@ -141,6 +149,7 @@ static void printJSON(const CompileResult &result, llvm::StringRef package) {
       "{0:2}\n", llvm::json::Value(
                      llvm::json::Object{{"package", package},
                                         {"choices", std::move(choices)},
+                                        {"layers", std::move(layers)},
                                         {"skipped", std::move(skipped)},
                                         {"notes", std::move(notes)},
                                         {"kernels", result.kernelsBuilt},
@@ -150,11 +159,13 @@ static void printJSON(const CompileResult &result, llvm::StringRef package) {
 
 /// Chips that were given the same choice share a line.
 static void printTable(const CompileResult &result, const Spelling &spelling) {
-  Table table({"tensor", "shape", "pattern", "density", "N", "choice", "chips",
-               "predicted us", "regs", "why"});
-  table.alignRight(3);
-  table.alignRight(7);
-  table.alignRight(8);
+  Table table({"tensor", "shape", "pattern", "density", "packed/dense KB", "N",
+               "choice", "chips", "predicted us", "regs", "why"});
+  for (size_t column : {3, 4, 8, 9})
+    table.alignRight(column);
+  std::map<llvm::StringRef, const LayerMemory *> memory;
+  for (const LayerMemory &layer : result.memory)
+    memory[layer.layer] = &layer;
   for (size_t i = 0; i < result.rows.size(); ++i) {
     const CompiledRow &row = result.rows[i];
     auto sameChoice = [&](const CompiledRow &other) {
@@ -174,6 +185,9 @@ static void printTable(const CompileResult &result, const Spelling &spelling) {
     table.row(
         {row.layer, std::to_string(row.m) + "x" + std::to_string(row.k),
          row.pattern, llvm::formatv("{0:F3}", row.density).str(),
+         llvm::formatv("{0:F1}/{1:F1}", memory[row.layer]->packedBytes / 1e3,
+                       memory[row.layer]->denseBytes / 1e3)
+             .str(),
          row.choice.rangeText(),
          row.choice.useLibrary ? "dense library" : row.choice.strategy.family,
          chips, llvm::formatv("{0:F1}", row.choice.predictedMicroseconds).str(),

@@ -53,21 +53,34 @@ struct ChooseOptions {
   /// predicted to be faster. The library still stands in where none can be
   /// built. For benchmarks and tests of one family.
   std::string family;
-  /// Candidates that may be evaluated in all.
+  /// Candidates that may be evaluated for a chip.
   int64_t budget = 64;
 };
 
 /// Judges one proposal: compiles it, perhaps runs it. Statuses Predicted,
 /// Compiled and Verified let it stand; any other moves on to the next proposal.
-using EvaluateFn =
-    llvm::function_ref<Candidate(const Proposal &proposal, int64_t n)>;
+using EvaluateFn = llvm::function_ref<Candidate(const Proposal &proposal,
+                                                int64_t n, const Chip &chip)>;
 
-/// Chooses for one weight and chip. `problem.tuneN` is ignored. Adjacent ranges
-/// with the same choice are merged. `history`, if given, receives every
-/// candidate that was evaluated.
+/// Chooses for one weight, a plan a chip. `problem.tuneN` is ignored.
+///
+/// The packed formats are chosen for all chips and N together, by the gain over
+/// the dense library summed over them, so that a package for many chips holds
+/// `maxCopies` copies of the weight and not one a chip. If none of a format's
+/// candidates stands on any chip, the next best format takes its place.
+/// Adjacent ranges with the same choice are merged. `history`, if given,
+/// receives every candidate that was evaluated, each once. The budget holds for
+/// each chip.
+llvm::Expected<std::vector<std::vector<Choice>>>
+choosePlans(const PatternReport &report, const Problem &problem,
+            llvm::ArrayRef<const Chip *> chips, const ChooseOptions &options,
+            EvaluateFn evaluate, std::vector<Candidate> *history = nullptr);
+
+/// The same for one chip.
 llvm::Expected<std::vector<Choice>>
 choosePlan(const PatternReport &report, const Problem &problem,
-           const Chip &chip, const ChooseOptions &options, EvaluateFn evaluate,
+           const Chip &chip, const ChooseOptions &options,
+           llvm::function_ref<Candidate(const Proposal &, int64_t)> evaluate,
            std::vector<Candidate> *history = nullptr);
 
 /// The part of a strategy that its packed copy depends on:

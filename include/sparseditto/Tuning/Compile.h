@@ -52,13 +52,24 @@ struct SkippedTensor {
   std::string layer, file, reason;
 };
 
+/// What one layer holds on the device. The dense weight is needed only where
+/// the dense library serves some N.
+struct LayerMemory {
+  std::string layer, file;
+  Layout layout = Layout::TokenMajor;
+  std::vector<std::string> formats; ///< packingKey() of each packed copy.
+  int64_t packedBytes = 0;          ///< Of all packed copies.
+  int64_t denseBytes = 0;           ///< Of the weight dense.
+};
+
 struct CompileResult {
   std::vector<CompiledRow> rows;
+  std::vector<LayerMemory> memory; ///< A layer each, in the order of the rows.
   std::vector<SkippedTensor> skipped;
   std::vector<std::string> notes; ///< Conversions that changed something, ...
-  int64_t kernelsBuilt = 0; ///< Distinct kernels, counted once a chip.
-  int64_t packedBytes = 0;  ///< Resident bytes of all packed copies.
-  int64_t denseBytes = 0;   ///< The same weights dense.
+  int64_t kernelsBuilt = 0;       ///< Distinct kernels, counted once a chip.
+  int64_t packedBytes = 0;        ///< Resident bytes of all packed copies.
+  int64_t denseBytes = 0;         ///< The same weights dense.
 };
 
 /// Reads, analyses, chooses, packs, builds and writes the package. Fails

@@ -43,11 +43,9 @@ class KernelCache {
 public:
   explicit KernelCache(PtxasOptions ptxas) : ptxas(std::move(ptxas)) {}
 
-  std::shared_ptr<const CachedKernel> get(const KernelFamily &family,
-                                          const Problem &problem,
-                                          const Strategy &strategy,
-                                          const PackedWeight &packed,
-                                          const Chip &chip);
+  std::shared_ptr<const CachedKernel>
+  get(const KernelFamily &family, const Problem &problem,
+      const Strategy &strategy, const PackedWeight &packed, const Chip &chip);
   /// Kernels built so far, by chip and symbol.
   std::vector<std::shared_ptr<const CachedKernel>> kernels() const;
 
