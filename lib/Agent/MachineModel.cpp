@@ -88,12 +88,17 @@ double MachineModel::predict(const CostModel &cost,
   Efficiency efficiency = efficiencyOf(family);
   double memory = floorMicroseconds((cost.weightBytes + cost.activationBytes) /
                                     efficiency.memory);
+  // What an SM does by itself goes only as fast as there are blocks for SMs:
+  // 16 blocks of a small layer leave most of the chip idle.
+  double busy =
+      cost.blocks > 0 ? std::min(1.0, cost.blocks / double(sms)) : 1.0;
   // A launch overlaps its phases, but never perfectly: the longest phase
   // counts whole and the others a third.
   std::array<double, 5> phases = {
-      memory, cost.l2Bytes / l2Bandwidth, cost.sharedBytes / sharedBandwidth,
-      cost.tensorFlops / (tensorRate * efficiency.tensor),
-      cost.fmaFlops / (fmaRate * efficiency.fma)};
+      memory, cost.l2Bytes / l2Bandwidth,
+      cost.sharedBytes / (sharedBandwidth * busy),
+      cost.tensorFlops / (tensorRate * efficiency.tensor * busy),
+      cost.fmaFlops / (fmaRate * efficiency.fma * busy)};
   double longest = *std::max_element(phases.begin(), phases.end());
   double sum = 0;
   for (double phase : phases)

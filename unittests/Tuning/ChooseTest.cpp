@@ -144,10 +144,14 @@ TEST_F(ChooseTest, OneCopyServesAllNAndChipsByDefault) {
     options.maxCopies = 3;
     auto more = plans(sixChips());
     EXPECT_LE(formats(more).size(), 3u);
-    // More copies never make a prediction worse.
-    for (auto [few, many] : llvm::zip_equal(one, more))
+    // More copies never make a prediction worse. Ranges may merge differently,
+    // so the first ones are compared where they were chosen for the same N.
+    for (auto [few, many] : llvm::zip_equal(one, more)) {
+      if (few.front().tuneN != many.front().tuneN)
+        continue;
       EXPECT_LE(many.front().predictedMicroseconds,
                 few.front().predictedMicroseconds * 1.0001);
+    }
   }
 }
 
@@ -236,7 +240,7 @@ TEST_F(ChooseTest, KernelsPromiseAMarginOverTheLibrary) {
           continue;
         for (const Choice &choice : plan())
           if (!choice.useLibrary) {
-            EXPECT_LE(choice.predictedMicroseconds * 1.05,
+            EXPECT_LE(choice.predictedMicroseconds * requiredGain,
                       choice.libraryMicroseconds * 1.0001)
                 << agent << " " << density << " " << size << " n "
                 << choice.tuneN;

@@ -62,7 +62,7 @@ struct Budget {
 
 /// A kernel is preferred to the dense library only if it is predicted this much
 /// faster: the model errs, and "never slower than dense" is a promise.
-inline constexpr double requiredGain = 1.05;
+inline constexpr double requiredGain = 1.10;
 
 /// State handed to a source. All references outlive the call.
 struct ProposalState {
