@@ -32,9 +32,8 @@ static void checkError(llvm::Error error) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   ReadOptions options;
   options.maxDenseBytes = 1 << 20;
-  auto file = TensorFile::openBuffer({data, data + size},
-                                     "fuzz." SPARSEDITTO_FUZZ_EXTENSION,
-                                     options);
+  auto file = TensorFile::openBuffer(
+      {data, data + size}, "fuzz." SPARSEDITTO_FUZZ_EXTENSION, options);
   if (!file) {
     checkError(file.takeError());
     return 0;

@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Exact counts over every element, group, tile, row and column of one matrix.
-// Nothing here is sampled or thresholded: a claim is true of the data or absent.
+// Nothing here is sampled or thresholded: a claim is true of the data or
+// absent.
 //
 //===----------------------------------------------------------------------===//
 
@@ -80,8 +81,8 @@ struct BlockStats {
 struct CountStats {
   int64_t min = 0, max = 0;
   double mean = 0, stddev = 0;
-  int64_t zeros = 0;         ///< Rows (columns) with no non-zero.
-  double skew = 0;           ///< max / mean; 0 for an empty matrix.
+  int64_t zeros = 0; ///< Rows (columns) with no non-zero.
+  double skew = 0;   ///< max / mean; 0 for an empty matrix.
 };
 
 /// A nearly structured matrix: `inside` follows the pattern, `outside` breaks
@@ -115,11 +116,11 @@ struct PatternReport {
   CountStats rowCounts, colCounts;
   /// Non-zeros per row and per column; what packers and load balance need.
   std::vector<int32_t> rowNnz, colNnz;
-  std::vector<NMStats> nm;         ///< m in {2,4,8,16,32,64}, both axes.
-  std::vector<BlockStats> blocks;  ///< r,c in {1,2,4,8,16,32,64,128}.
+  std::vector<NMStats> nm;        ///< m in {2,4,8,16,32,64}, both axes.
+  std::vector<BlockStats> blocks; ///< r,c in {1,2,4,8,16,32,64,128}.
   int64_t lowerBandwidth = 0, upperBandwidth = 0;
-  /// The widest centred band |i - j| <= half width that covers at most a quarter
-  /// of the matrix (-1 if none), and the non-zeros inside.
+  /// The widest centred band |i - j| <= half width that covers at most a
+  /// quarter of the matrix (-1 if none), and the non-zeros inside.
   int64_t centralHalfWidth = -1, centralNnz = 0;
   /// Block-diagonal with this block size b (0 if not), the smallest that holds:
   /// b >= 2 divides both sides, the shorter one at least twice, and every

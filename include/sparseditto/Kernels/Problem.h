@@ -32,7 +32,8 @@ llvm::StringRef name(Layout layout); ///< "token-major" / "feature-major".
 std::optional<Layout> parseLayout(llvm::StringRef text);
 
 enum class Activation : uint8_t { None, Relu, Gelu, Silu };
-llvm::StringRef name(Activation activation); ///< "none", "relu", "gelu", "silu".
+llvm::StringRef
+name(Activation activation); ///< "none", "relu", "gelu", "silu".
 std::optional<Activation> parseActivation(llvm::StringRef text);
 
 /// What is fused after the product: y = act(acc + bias[m]) + residual, then a

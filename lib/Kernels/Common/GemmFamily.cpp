@@ -45,9 +45,9 @@ sparseditto::checkedBuffer(const PackedWeight &packed, llvm::StringRef name,
     return makeError("packed format '{0}': buffer '{1}' is missing",
                      packed.format, name);
   // MLIR's buffers have integers without a sign.
-  bool hasType = buffer->type == type ||
-                 (check == PackedCheck::Shapes &&
-                  withoutSign(buffer->type) == withoutSign(type));
+  bool hasType =
+      buffer->type == type || (check == PackedCheck::Shapes &&
+                               withoutSign(buffer->type) == withoutSign(type));
   if (!hasType)
     return makeError("packed format '{0}': buffer '{1}' has type {2}, expected "
                      "{3}",
