@@ -82,7 +82,6 @@ private:
   std::array<BarrierState, 16> Barriers;
   std::map<unsigned, MbarrierState> Mbarriers; ///< By shared offset.
   std::vector<SiteCache> Cache;
-  void *Scheduler = nullptr; ///< Continuation of schedule().
   ThreadContext *Running = nullptr;
   unsigned Live = 0;
   bool Progress = false;

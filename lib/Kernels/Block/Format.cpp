@@ -8,6 +8,7 @@
 
 #include "Format.h"
 #include "sparseditto/Support/Error.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Endian.h"
 #include <numeric>
 
@@ -55,8 +56,10 @@ llvm::Expected<PackedWeight> block::pack(const Matrix &weight,
                      weight.name, total, formatName);
   std::vector<uint32_t> order(count);
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
-    return lists[a].size() > lists[b].size();
+  llvm::sort(order, [&](uint32_t a, uint32_t b) {
+    return lists[a].size() != lists[b].size()
+               ? lists[a].size() > lists[b].size()
+               : a < b;
   });
 
   PackedWeight packed;

@@ -8,6 +8,7 @@
 
 #include "Csr.h"
 #include "sparseditto/Support/Error.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Endian.h"
 #include <algorithm>
 #include <cstring>
@@ -105,8 +106,8 @@ llvm::Expected<PackedWeight> csr::pack(const Matrix &weight,
   // Longest first. Groups come before smaller ones because their rows are
   // longer, so each stays aligned to its size: the list is a sequence of 8s,
   // then 4s, 2s and 1s.
-  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
-    return quadsOf(a) > quadsOf(b);
+  llvm::sort(order, [&](int64_t a, int64_t b) {
+    return quadsOf(a) != quadsOf(b) ? quadsOf(a) > quadsOf(b) : a < b;
   });
 
   std::vector<Slot> slots;
