@@ -16,6 +16,7 @@
 #include "sparseditto/Agent/ProposalSource.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <algorithm>
+#include <numeric>
 
 using namespace sparseditto;
 
@@ -79,10 +80,18 @@ HeuristicSource::propose(const ProposalState &state, unsigned k) {
       proposals.push_back(std::move(proposal));
     }
   }
-  std::stable_sort(proposals.begin(), proposals.end(),
-                   [](const Proposal &a, const Proposal &b) {
-                     return a.predictedMicroseconds < b.predictedMicroseconds;
-                   });
+  // By time, equal ones in the order of the families.
+  std::vector<size_t> order(proposals.size());
+  std::iota(order.begin(), order.end(), 0);
+  llvm::sort(order, [&](size_t a, size_t b) {
+    double timeA = proposals[a].predictedMicroseconds;
+    double timeB = proposals[b].predictedMicroseconds;
+    return timeA != timeB ? timeA < timeB : a < b;
+  });
+  std::vector<Proposal> sorted;
+  for (size_t i : order)
+    sorted.push_back(std::move(proposals[i]));
+  proposals = std::move(sorted);
 
   Proposal dense;
   dense.useLibrary = true;
