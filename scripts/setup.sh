@@ -50,7 +50,8 @@ sd_packages() {
 sd_ptxas() {
   local candidates=() candidate
   if [ -n "${SPARSEDITTO_PTXAS:-}" ]; then
-    [ -x "$SPARSEDITTO_PTXAS" ] || sd_die "SPARSEDITTO_PTXAS=$SPARSEDITTO_PTXAS is not a program"
+    "$SPARSEDITTO_PTXAS" --version > /dev/null 2>&1 ||
+      sd_die "SPARSEDITTO_PTXAS=$SPARSEDITTO_PTXAS does not run (tried --version)"
     export SPARSEDITTO_PTXAS
     return
   fi
@@ -60,7 +61,8 @@ sd_ptxas() {
   fi
   candidates+=("$SD_ROOT/.local/cuda/bin/ptxas")
   for candidate in "${candidates[@]}"; do
-    if [ -n "$candidate" ] && [ -x "$candidate" ]; then
+    # Run it: what PATH holds may be a wrapper around a toolkit that is gone.
+    if [ -n "$candidate" ] && "$candidate" --version > /dev/null 2>&1; then
       export SPARSEDITTO_PTXAS=$candidate
       return
     fi
