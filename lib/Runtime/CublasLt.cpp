@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "sparseditto/Runtime/CublasLt.h"
-#include "sparseditto/Runtime/SharedLibrary.h"
+#include "sparseditto/Runtime/CudaLibraries.h"
 
 using namespace sparseditto;
 

@@ -8,8 +8,8 @@
 
 #include "sparseditto/Runtime/Doctor.h"
 #include "sparseditto/Runtime/CublasLt.h"
+#include "sparseditto/Runtime/CudaLibraries.h"
 #include "sparseditto/Runtime/Device.h"
-#include "sparseditto/Runtime/SharedLibrary.h"
 #include "sparseditto/Runtime/Timing.h"
 #include "sparseditto/Target/Ptxas.h"
 #include "llvm/Config/llvm-config.h"

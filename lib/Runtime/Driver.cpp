@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "sparseditto/Runtime/Driver.h"
-#include "sparseditto/Runtime/SharedLibrary.h"
+#include "sparseditto/Support/SharedLibrary.h"
 
 using namespace sparseditto;
 

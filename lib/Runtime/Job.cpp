@@ -9,7 +9,7 @@
 #include "sparseditto/Runtime/Job.h"
 #include "sparseditto/Runtime/JSONFile.h"
 #include "sparseditto/Support/JSONFields.h"
-#include "sparseditto/Target/Process.h"
+#include "sparseditto/Support/Process.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/ErrorHandling.h"

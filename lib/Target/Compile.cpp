@@ -11,7 +11,7 @@
 #include "Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
-#include "sparseditto/Target/Process.h"
+#include "sparseditto/Support/Process.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/raw_ostream.h"
 #include <mutex>

@@ -8,7 +8,7 @@
 
 #include "sparseditto/Target/Ptxas.h"
 #include "Toolkit.h"
-#include "sparseditto/Target/Process.h"
+#include "sparseditto/Support/Process.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <cstdlib>
 

@@ -8,7 +8,7 @@
 
 #include "sparseditto/Target/Sass.h"
 #include "Toolkit.h"
-#include "sparseditto/Target/Process.h"
+#include "sparseditto/Support/Process.h"
 #include "sparseditto/Target/Ptxas.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"

@@ -10,7 +10,6 @@
 #include "sparseditto/Runtime/ColdRead.h"
 #include "sparseditto/Runtime/Device.h"
 #include "sparseditto/Runtime/Kernel.h"
-#include "sparseditto/Runtime/SharedLibrary.h"
 #include "sparseditto/Target/Ptxas.h"
 #include "llvm/Support/FileSystem.h"
 #include "gtest/gtest.h"
@@ -104,18 +103,6 @@ TEST(Driver, PtxFollowsTheDriver) {
   EXPECT_EQ(maxPtxOfDriver(12080), 88u);
   EXPECT_EQ(maxPtxOfDriver(11040), 74u);
   EXPECT_EQ(maxPtxOfDriver(10020), 0u);
-}
-
-TEST(SharedLibrary, SaysWhatItTried) {
-  auto library = SharedLibrary::open({std::string("libnot-there.so.9")});
-  ASSERT_FALSE(bool(library));
-  std::string text = llvm::toString(library.takeError());
-  EXPECT_EQ(text.find("cannot load any of libnot-there.so.9: "), 0u) << text;
-  auto c = SharedLibrary::open(
-      {std::string("libnot-there.so.9"), std::string("libc.so.6")});
-  ASSERT_TRUE(bool(c)) << llvm::toString(c.takeError());
-  EXPECT_NE(c->find("strlen"), nullptr);
-  EXPECT_EQ(c->find("no_such_symbol_of_ours"), nullptr);
 }
 
 TEST(ColdRead, Assembles) {

@@ -13,7 +13,7 @@
 
 #include "sparseditto/Runtime/GpuExecutor.h"
 #include "sparseditto/Runtime/Measure.h"
-#include "sparseditto/Runtime/SharedLibrary.h"
+#include "sparseditto/Support/SharedLibrary.h"
 #include "sparseditto/Verify/Checker.h"
 #include "sparseditto/Verify/Inputs.h"
 #include "gtest/gtest.h"

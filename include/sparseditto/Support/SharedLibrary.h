@@ -6,15 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef SPARSEDITTO_RUNTIME_SHAREDLIBRARY_H
-#define SPARSEDITTO_RUNTIME_SHAREDLIBRARY_H
+#ifndef SPARSEDITTO_SUPPORT_SHAREDLIBRARY_H
+#define SPARSEDITTO_SUPPORT_SHAREDLIBRARY_H
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include <string>
 #include <utility>
-#include <vector>
 
 namespace sparseditto {
 
@@ -47,12 +46,6 @@ private:
   std::string name;
 };
 
-/// Where lib<stem>.so.<major> of the CUDA toolkit may be, most specific first:
-/// $CUDA_HOME, $CUDA_PATH, the loader's own search, /usr/local/cuda and the
-/// nvidia wheels below Python's package folders. Newest major first.
-std::vector<std::string> cudaLibraryNames(llvm::StringRef stem,
-                                          llvm::ArrayRef<int> majors);
-
 } // namespace sparseditto
 
-#endif // SPARSEDITTO_RUNTIME_SHAREDLIBRARY_H
+#endif // SPARSEDITTO_SUPPORT_SHAREDLIBRARY_H

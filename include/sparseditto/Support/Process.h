@@ -6,13 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef SPARSEDITTO_TARGET_PROCESS_H
-#define SPARSEDITTO_TARGET_PROCESS_H
+#ifndef SPARSEDITTO_SUPPORT_PROCESS_H
+#define SPARSEDITTO_SUPPORT_PROCESS_H
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
+#include <atomic>
 #include <cstdint>
 #include <string>
 
@@ -23,8 +24,18 @@ struct ProcessResult {
   int signal = 0;         ///< 0 if it ended by itself.
   bool timedOut = false;  ///< It and its children were killed.
   bool truncated = false; ///< It wrote more than the limit.
+  bool cancelled = false; ///< As timedOut, by ProcessOptions::cancelled.
   std::string output;     ///< stdout and stderr, in the order written.
+  std::string errors;     ///< stderr, where it is kept apart.
   double seconds = 0;     ///< Wall time.
+};
+
+struct ProcessOptions {
+  llvm::StringRef input;              ///< stdin, a file; none: empty.
+  bool separateErrors = false;        ///< Keep stderr out of `output`.
+  double timeoutSeconds = 0;          ///< 0 = no limit.
+  size_t maxOutput = size_t(4) << 20; ///< Of each stream.
+  const std::atomic<bool> *cancelled = nullptr; ///< Looked at all the time.
 };
 
 /// Runs `args` (args[0] is the program's path) with empty stdin in its own
@@ -34,6 +45,10 @@ struct ProcessResult {
 llvm::Expected<ProcessResult> runProcess(llvm::ArrayRef<std::string> args,
                                          unsigned timeoutSeconds,
                                          size_t maxOutput = size_t(4) << 20);
+
+/// The same with more to choose.
+llvm::Expected<ProcessResult> runProcess(llvm::ArrayRef<std::string> args,
+                                         const ProcessOptions &options);
 
 /// Runs `body` in a forked copy of this process, which a crash of the code
 /// cannot leave: the child has its own process group, default signal actions,
@@ -50,4 +65,4 @@ runForked(llvm::function_ref<int(int resultFile)> body, unsigned timeoutSeconds,
 
 } // namespace sparseditto
 
-#endif // SPARSEDITTO_TARGET_PROCESS_H
+#endif // SPARSEDITTO_SUPPORT_PROCESS_H

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "sparseditto/Target/Process.h"
+#include "sparseditto/Support/Process.h"
 #include "gtest/gtest.h"
 #include <chrono>
 #include <csignal>
@@ -38,6 +38,40 @@ TEST(Process, CollectsBothStreamsAndTheExitCode) {
 
 TEST(Process, StdinIsEmpty) {
   EXPECT_EQ(shell("cat; echo end").output, "end\n");
+}
+
+TEST(Process, StdinIsTheInputAndStderrIsKeptApart) {
+  // Larger than a pipe's buffer, and not read to its end.
+  std::string input = "first\n" + std::string(1 << 20, 'x');
+  ProcessOptions options;
+  options.input = input;
+  options.separateErrors = true;
+  options.timeoutSeconds = 20;
+  auto result = runProcess(
+      {"/bin/sh", "-c", "read line; echo $line; wc -c; echo err >&2"}, options);
+  ASSERT_TRUE(bool(result));
+  EXPECT_EQ(result->output, "first\n1048576\n");
+  EXPECT_EQ(result->errors, "err\n");
+  options.input = "unread";
+  result = runProcess({"/bin/sh", "-c", "exit 0"}, options);
+  ASSERT_TRUE(bool(result));
+  EXPECT_EQ(result->output + result->errors, "");
+}
+
+TEST(Process, CancelKillsIt) {
+  std::atomic<bool> cancelled = false;
+  ProcessOptions options;
+  options.cancelled = &cancelled;
+  std::thread canceller([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    cancelled = true;
+  });
+  auto result = runProcess({"/bin/sh", "-c", "sleep 60"}, options);
+  canceller.join();
+  ASSERT_TRUE(bool(result));
+  EXPECT_TRUE(result->cancelled);
+  EXPECT_FALSE(result->timedOut);
+  EXPECT_EQ(result->signal, SIGKILL);
 }
 
 TEST(Process, Signal) {

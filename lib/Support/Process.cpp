@@ -12,8 +12,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "sparseditto/Target/Process.h"
+#include "sparseditto/Support/Process.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/SmallVector.h"
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -32,14 +34,24 @@ extern char **environ;
 using namespace sparseditto;
 using Clock = std::chrono::steady_clock;
 
+namespace {
+/// The reading end of a pipe that the child writes to.
+struct Stream {
+  int fd;
+  std::string *text; ///< In the result.
+  bool open = true;
+};
+} // namespace
+
 /// Appends what is readable now; false at the end of the stream.
-static bool drain(int fd, ProcessResult &result, size_t maxOutput) {
+static bool drain(const Stream &stream, ProcessResult &result,
+                  size_t maxOutput) {
   char buffer[1 << 16];
   while (true) {
-    ssize_t n = read(fd, buffer, sizeof(buffer));
+    ssize_t n = read(stream.fd, buffer, sizeof(buffer));
     if (n > 0) {
-      size_t room = maxOutput - std::min(maxOutput, result.output.size());
-      result.output.append(buffer, std::min(size_t(n), room));
+      size_t room = maxOutput - std::min(maxOutput, stream.text->size());
+      stream.text->append(buffer, std::min(size_t(n), room));
       result.truncated |= size_t(n) > room;
       // One buffer at a time: a flood must not keep us from the clock.
       return true;
@@ -50,18 +62,36 @@ static bool drain(int fd, ProcessResult &result, size_t maxOutput) {
   }
 }
 
+/// Waits up to `milliseconds` for a stream to become readable and reads from
+/// those that are; false if none was.
+static bool drainReady(llvm::MutableArrayRef<Stream> streams, int milliseconds,
+                       ProcessResult &result, size_t maxOutput) {
+  llvm::SmallVector<pollfd, 2> pollers;
+  // poll() ignores negative descriptors.
+  for (const Stream &stream : streams)
+    pollers.push_back({stream.open ? stream.fd : -1, POLLIN, 0});
+  if (poll(pollers.data(), pollers.size(), milliseconds) <= 0)
+    return false;
+  for (auto [stream, poller] : llvm::zip(streams, pollers))
+    if (poller.revents != 0)
+      stream.open = drain(stream, result, maxOutput);
+  return true;
+}
+
 /// Waits for the child `pid`, the leader of its process group, and collects
-/// what it writes to the pipe `fd`. Kills the group when its time is up, and
-/// what is left of it at the end.
-static ProcessResult supervise(pid_t pid, int fd, unsigned timeoutSeconds,
-                               size_t maxOutput) {
-  ProcessResult result;
+/// what it writes to `streams`, which point into `result`. Kills the group when
+/// its time is up, and what is left of it at the end.
+static void supervise(pid_t pid, llvm::MutableArrayRef<Stream> streams,
+                      const ProcessOptions &options, ProcessResult &result) {
   Clock::time_point start = Clock::now();
   auto elapsed = [&] {
     return std::chrono::duration<double>(Clock::now() - start).count();
   };
-  fcntl(fd, F_SETFL, O_NONBLOCK);
-  bool open = true;
+  for (const Stream &stream : streams)
+    fcntl(stream.fd, F_SETFL, O_NONBLOCK);
+  auto anyOpen = [&] {
+    return llvm::any_of(streams, [](const Stream &s) { return s.open; });
+  };
   int status = 0;
   while (true) {
     // The end of the stream usually means that the program is gone; a child of
@@ -69,28 +99,24 @@ static ProcessResult supervise(pid_t pid, int fd, unsigned timeoutSeconds,
     pid_t ended = waitpid(pid, &status, WNOHANG);
     if (ended == pid || (ended < 0 && errno != EINTR))
       break;
-    if (timeoutSeconds != 0 && elapsed() >= timeoutSeconds) {
-      result.timedOut = true;
+    result.timedOut =
+        options.timeoutSeconds != 0 && elapsed() >= options.timeoutSeconds;
+    result.cancelled = options.cancelled && *options.cancelled;
+    if (result.timedOut || result.cancelled) {
       kill(-pid, SIGKILL);
       while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
       }
       break;
     }
-    if (open) {
-      pollfd poller = {fd, POLLIN, 0};
-      if (poll(&poller, 1, /*milliseconds=*/10) > 0)
-        open = drain(fd, result, maxOutput);
-    } else {
+    if (anyOpen())
+      drainReady(streams, /*milliseconds=*/10, result, options.maxOutput);
+    else
       usleep(500);
-    }
   }
-  // What was written before the end is still in the pipe (64 KiB at most).
-  for (int i = 0; open && i < 16; ++i) {
-    pollfd poller = {fd, POLLIN, 0};
-    if (poll(&poller, 1, 0) <= 0)
+  // What was written before the end is still in the pipes (64 KiB at most).
+  for (int i = 0; anyOpen() && i < 16; ++i)
+    if (!drainReady(streams, 0, result, options.maxOutput))
       break;
-    open = drain(fd, result, maxOutput);
-  }
   // Children that outlived the program.
   kill(-pid, SIGKILL);
   result.seconds = elapsed();
@@ -100,28 +126,76 @@ static ProcessResult supervise(pid_t pid, int fd, unsigned timeoutSeconds,
   } else {
     result.exitCode = WEXITSTATUS(status);
   }
-  return result;
 }
 
 static llvm::Error systemError(const llvm::Twine &what, int code) {
   return llvm::createStringError("cannot " + what + ": " + std::strerror(code));
 }
 
+/// A file in memory with these bytes, read from its start.
+static int memoryFile(llvm::StringRef contents) {
+  int fd = memfd_create("sparseditto", MFD_CLOEXEC);
+  while (fd >= 0 && !contents.empty()) {
+    ssize_t n = write(fd, contents.data(), contents.size());
+    if (n > 0) {
+      contents = contents.drop_front(size_t(n));
+    } else if (errno != EINTR) {
+      close(fd);
+      return -1;
+    }
+  }
+  if (fd >= 0)
+    lseek(fd, 0, SEEK_SET);
+  return fd;
+}
+
 llvm::Expected<ProcessResult>
 sparseditto::runProcess(llvm::ArrayRef<std::string> args,
                         unsigned timeoutSeconds, size_t maxOutput) {
-  int fds[2];
-  if (pipe2(fds, O_CLOEXEC) != 0)
-    return systemError("make a pipe", errno);
-  llvm::scope_exit closeRead([&] { close(fds[0]); });
+  ProcessOptions options;
+  options.timeoutSeconds = timeoutSeconds;
+  options.maxOutput = maxOutput;
+  return runProcess(args, options);
+}
+
+llvm::Expected<ProcessResult>
+sparseditto::runProcess(llvm::ArrayRef<std::string> args,
+                        const ProcessOptions &options) {
+  llvm::SmallVector<int, 5> ours;
+  llvm::scope_exit closeOurs([&] {
+    for (int fd : ours)
+      close(fd);
+  });
+  ProcessResult result;
+  llvm::SmallVector<Stream, 2> streams;
+  llvm::SmallVector<int, 2> writers;
+  for (int i = 0; i < (options.separateErrors ? 2 : 1); ++i) {
+    int fds[2];
+    if (pipe2(fds, O_CLOEXEC) != 0)
+      return systemError("make a pipe", errno);
+    ours.append({fds[0], fds[1]});
+    streams.push_back({fds[0], i == 0 ? &result.output : &result.errors});
+    writers.push_back(fds[1]);
+  }
+  int input = -1;
+  if (!options.input.empty()) {
+    // A file and not a pipe: the program may read it late or not at all.
+    input = memoryFile(options.input);
+    if (input < 0)
+      return systemError("make a file in memory", errno);
+    ours.push_back(input);
+  }
 
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
   posix_spawn_file_actions_init(&actions);
   posix_spawnattr_init(&attributes);
-  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, fds[1], 1);
-  posix_spawn_file_actions_adddup2(&actions, fds[1], 2);
+  if (input >= 0)
+    posix_spawn_file_actions_adddup2(&actions, input, 0);
+  else
+    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&actions, writers.front(), 1);
+  posix_spawn_file_actions_adddup2(&actions, writers.back(), 2);
   posix_spawnattr_setpgroup(&attributes, 0);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
   std::vector<char *> argv;
@@ -133,10 +207,15 @@ sparseditto::runProcess(llvm::ArrayRef<std::string> args,
       posix_spawn(&pid, argv[0], &actions, &attributes, argv.data(), environ);
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
-  close(fds[1]);
+  // The streams end only when nobody holds their writing ends.
+  for (int writer : writers) {
+    close(writer);
+    llvm::erase(ours, writer);
+  }
   if (code != 0)
     return systemError("run '" + args[0] + "'", code);
-  return supervise(pid, fds[0], timeoutSeconds, maxOutput);
+  supervise(pid, streams, options, result);
+  return result;
 }
 
 /// Bytes of address space this process uses now; 0 if that is not known.
@@ -190,7 +269,7 @@ llvm::Expected<ProcessResult>
 sparseditto::runForked(llvm::function_ref<int(int resultFile)> body,
                        unsigned timeoutSeconds, uint64_t memoryBytes,
                        std::string &payload, size_t maxOutput) {
-  int file = memfd_create("sparseditto", MFD_CLOEXEC);
+  int file = memoryFile("");
   if (file < 0)
     return systemError("make a file in memory", errno);
   llvm::scope_exit closeFile([&] { close(file); });
@@ -214,7 +293,12 @@ sparseditto::runForked(llvm::function_ref<int(int resultFile)> body,
   // In both processes, so that it holds whoever runs first.
   setpgid(pid, pid);
   close(fds[1]);
-  ProcessResult result = supervise(pid, fds[0], timeoutSeconds, maxOutput);
+  ProcessResult result;
+  Stream stream = {fds[0], &result.output};
+  ProcessOptions options;
+  options.timeoutSeconds = timeoutSeconds;
+  options.maxOutput = maxOutput;
+  supervise(pid, stream, options, result);
   if (!readFile(file, payload))
     return systemError("read the result of a child process", errno);
   return result;
