@@ -8,38 +8,25 @@
 
 #include "sparseditto/Agent/ProposalSource.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/ErrorHandling.h"
 
 using namespace sparseditto;
 
 ProposalSource::~ProposalSource() = default;
 
-llvm::StringRef sparseditto::name(CandidateStatus status) {
-  switch (status) {
-  case CandidateStatus::Predicted:
-    return "predicted";
-  case CandidateStatus::Illegal:
-    return "illegal";
-  case CandidateStatus::LoweringFailed:
-    return "lowering_failed";
-  case CandidateStatus::PtxasFailed:
-    return "ptxas_failed";
-  case CandidateStatus::OverResources:
-    return "over_resources";
-  case CandidateStatus::Compiled:
-    return "compiled";
-  case CandidateStatus::Crashed:
-    return "crashed";
-  case CandidateStatus::TimedOut:
-    return "timed_out";
-  case CandidateStatus::WrongResult:
-    return "wrong_result";
-  case CandidateStatus::Nondeterministic:
-    return "nondeterministic";
-  case CandidateStatus::Verified:
-    return "verified";
-  }
-  llvm_unreachable("unknown candidate status");
+PaidBudget::~PaidBudget() = default;
+
+AgentTools::~AgentTools() = default;
+
+char BudgetError::ID = 0;
+
+void BudgetError::log(llvm::raw_ostream &os) const {
+  os << "the budget of " << currency << " is spent";
+  if (!detail.empty())
+    os << " (" << detail << ")";
+}
+
+std::error_code BudgetError::convertToErrorCode() const {
+  return llvm::inconvertibleErrorCode();
 }
 
 llvm::Expected<std::unique_ptr<ProposalSource>>

@@ -56,12 +56,6 @@ llvm::json::Object sparseditto::toJSON(const Choice &choice) {
   return object;
 }
 
-static bool stands(CandidateStatus status) {
-  return status == CandidateStatus::Predicted ||
-         status == CandidateStatus::Compiled ||
-         status == CandidateStatus::Verified;
-}
-
 namespace {
 /// One N on one chip with what the source said about it, best first.
 struct Question {

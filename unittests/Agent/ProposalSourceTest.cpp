@@ -158,3 +158,40 @@ TEST(Sources, UnknownNamesListTheKnownOnes) {
   EXPECT_EQ(messageFor("random:x"), "agent 'random:x': expected a decimal seed "
                                     "after 'random:', got 'x'");
 }
+
+TEST(Candidate, StatusNamesRoundTrip) {
+  int known = 0;
+  for (int i = 0; i <= int(CandidateStatus::Verified); ++i) {
+    CandidateStatus status = CandidateStatus(i);
+    EXPECT_EQ(parseCandidateStatus(name(status)), status);
+    known += stands(status);
+  }
+  EXPECT_EQ(known, 3);
+  EXPECT_FALSE(parseCandidateStatus("Verified").has_value());
+}
+
+TEST(Candidate, KeysTellRewritesApart) {
+  Proposal proposal;
+  proposal.strategy.family = "csr";
+  proposal.strategy.set("warps", 4);
+  EXPECT_EQ(proposal.key(), "csr{warps=4}");
+  std::string plain = proposal.key();
+  proposal.rewrite.emplace();
+  proposal.rewrite->base = proposal.strategy;
+  proposal.rewrite->edits = {{"ab", "c"}};
+  std::string first = proposal.key();
+  proposal.rewrite->edits = {{"a", "bc"}};
+  std::string second = proposal.key();
+  EXPECT_NE(first, plain);
+  EXPECT_NE(first, second);
+  EXPECT_EQ(second, proposal.key());
+  proposal.useLibrary = true;
+  EXPECT_EQ(proposal.key(), "library");
+}
+
+TEST(BudgetError, NamesTheCurrency) {
+  llvm::Error error = llvm::make_error<BudgetError>("tokens", "4096 of 4096");
+  ASSERT_TRUE(error.isA<BudgetError>());
+  EXPECT_EQ(llvm::toString(std::move(error)),
+            "the budget of tokens is spent (4096 of 4096)");
+}
