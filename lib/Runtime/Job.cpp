@@ -12,6 +12,7 @@
 #include "sparseditto/Support/Process.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Endian.h"
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/FileSystem.h"
 #include <cstring>
@@ -30,6 +31,7 @@ static constexpr struct {
   const char *name;
 } statusNames[] = {
     {RunStatus::Verified, "verified"},
+    {RunStatus::Illegal, "illegal"},
     {RunStatus::WrongResult, "wrong_result"},
     {RunStatus::Nondeterministic, "nondeterministic"},
     {RunStatus::InputModified, "input_modified"},
@@ -115,7 +117,8 @@ json::Value Job::toJSON() const {
                       {"all_variants", allVariants},
                       {"max_one_hot_launches", maxOneHotLaunches},
                       {"time_n", toArray(timeN)},
-                      {"seed", int64_t(seed)}};
+                      {"seed", int64_t(seed)},
+                      {"policy", policy}};
 }
 
 llvm::Expected<Job> Job::fromJSON(const json::Value &value) {
@@ -136,6 +139,7 @@ llvm::Expected<Job> Job::fromJSON(const json::Value &value) {
   fields.integer("max_one_hot_launches", 1, maxExtent, job.maxOneHotLaunches);
   readSizes(fields, "time_n", job.timeN);
   fields.integer("seed", 0, maxInt64, job.seed);
+  fields.boolean("policy", job.policy);
   if (llvm::Error error = fields.finish())
     return error;
   return job;
@@ -150,6 +154,7 @@ json::Value JobResult::toJSON() const {
                       {"status", name(status)},
                       {"message", json::fixUTF8(message)},
                       {"executor", executor},
+                      {"seed", int64_t(seed)},
                       {"launches", launches},
                       {"elements", elements},
                       {"exact_elements", exactElements},
@@ -173,6 +178,7 @@ llvm::Expected<JobResult> JobResult::fromJSON(const json::Value &value) {
   fields.word("status", parseRunStatus, result.status);
   fields.string("message", result.message);
   fields.string("executor", result.executor);
+  fields.integer("seed", 0, maxInt64, result.seed);
   fields.integer("launches", 0, maxInt64, result.launches);
   fields.integer("elements", 0, maxInt64, result.elements);
   fields.integer("exact_elements", 0, maxInt64, result.exactElements);
@@ -201,13 +207,26 @@ llvm::Expected<JobResult> JobResult::fromJSON(const json::Value &value) {
 // The parent's side
 //===----------------------------------------------------------------------===//
 
-static std::string makeNonce() {
-  uint8_t bytes[16];
+/// Numbers nobody can foresee; false if the system has none.
+static bool drawSecret(llvm::MutableArrayRef<uint8_t> bytes) {
   // Blocks only before the system's generator is seeded; a short read cannot
   // happen for so few bytes.
-  if (getrandom(bytes, sizeof(bytes), 0) != ssize_t(sizeof(bytes)))
+  return getrandom(bytes.data(), bytes.size(), 0) == ssize_t(bytes.size());
+}
+
+static std::string makeNonce() {
+  uint8_t bytes[16];
+  if (!drawSecret(bytes))
     return "";
   return llvm::toHex(llvm::ArrayRef<uint8_t>(bytes), /*LowerCase=*/true);
+}
+
+/// In [1, 2^31): small enough to be typed, and for any arithmetic on it.
+static uint64_t makeSeed() {
+  uint8_t bytes[4] = {};
+  if (!drawSecret(bytes))
+    return 0;
+  return 1 + llvm::support::endian::read32le(bytes) % 0x7fffffff;
 }
 
 /// The end of what a worker said, on one line.
@@ -233,6 +252,11 @@ JobResult sparseditto::runJob(llvm::StringRef program, Job job,
   job.nonce = makeNonce();
   if (job.nonce.empty())
     return failure(RunStatus::Error, "no random numbers for a nonce");
+  if (job.seed == 0)
+    job.seed = makeSeed();
+  if (job.seed == 0)
+    return failure(RunStatus::Error, "no random numbers for a seed");
+  failed.seed = job.seed;
   // Readable by us alone.
   llvm::SmallString<128> folder;
   if (std::error_code code =

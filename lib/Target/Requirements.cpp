@@ -307,13 +307,29 @@ bool Checker::checkElementTypes(llvm::StringRef what, llvm::StringRef key,
   return true;
 }
 
-bool Checker::checkKey(llvm::StringRef what, llvm::StringRef key,
-                       Operation *op) {
-  const Requirement *needed =
+static const Requirement *findRequirement(llvm::StringRef key) {
+  const Requirement *found =
       llvm::find_if(requirements, [&](const Requirement &candidate) {
         return key.starts_with(candidate.prefix);
       });
-  if (needed == std::end(requirements))
+  return found == std::end(requirements) ? nullptr : found;
+}
+
+bool sparseditto::isKnownInstruction(llvm::StringRef key) {
+  return findRequirement(key) != nullptr;
+}
+
+bool sparseditto::isSelectableIntrinsic(llvm::StringRef name) {
+  return llvm::any_of(selectable, [&](llvm::StringRef candidate) {
+    return name == candidate ||
+           (name.starts_with(candidate) && name[candidate.size()] == '.');
+  });
+}
+
+bool Checker::checkKey(llvm::StringRef what, llvm::StringRef key,
+                       Operation *op) {
+  const Requirement *needed = findRequirement(key);
+  if (!needed)
     return fail("'" + what + "' is not known to be supported by any chip");
   if (!require(what, *needed))
     return false;
@@ -436,10 +452,7 @@ bool Checker::check(Operation *op) {
       return checkKey(name.getValue(), key, op);
     // Overloaded names carry their types: "llvm.fma.f32".
     key.consume_front("llvm.");
-    if (llvm::any_of(selectable, [&](llvm::StringRef candidate) {
-          return key == candidate ||
-                 (key.starts_with(candidate) && key[candidate.size()] == '.');
-        }))
+    if (isSelectableIntrinsic(key))
       return true;
     return fail("intrinsic '" + (name ? name.getValue() : "") +
                 "' is not known to be supported by NVPTX");

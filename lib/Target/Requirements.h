@@ -23,6 +23,13 @@ namespace sparseditto {
 llvm::Error checkRequirements(mlir::Operation *gpuModule, const Chip &chip,
                               unsigned ptxVersion);
 
+/// True for an NVVM instruction that some chip is known to have: the key of the
+/// operation "nvvm.KEY" or the intrinsic "llvm.nvvm.KEY".
+bool isKnownInstruction(llvm::StringRef key);
+
+/// True for an intrinsic of LLVM itself that NVPTX selects: "fma", "fma.f32".
+bool isSelectableIntrinsic(llvm::StringRef name);
+
 } // namespace sparseditto
 
 #endif // SPARSEDITTO_LIB_TARGET_REQUIREMENTS_H

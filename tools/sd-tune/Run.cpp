@@ -31,7 +31,7 @@ namespace {
 struct Options {
   bool json = false, emulate = false, noTime = false;
   std::string layer, sizes, csv, chip;
-  unsigned timeout = 600, device = 0;
+  unsigned timeout = 600, device = 0, seed = 0;
 };
 
 /// One kernel of the package and what became of it.
@@ -111,6 +111,7 @@ Job Runner::jobFor(const Entry &entry) const {
   job.chip = kernel.chip;
   job.emulate = options.emulate;
   job.device = int(options.device);
+  job.seed = options.seed;
   std::vector<int64_t> wanted = sizes;
   if (wanted.empty())
     for (const PlanEntry &plan : entry.layer->plan)
@@ -223,7 +224,8 @@ void Runner::printTable(llvm::raw_ostream &os) const {
       os << "\n"
          << entry.kernel->symbol << " (" << entry.kernel->chip << ", "
          << entry.kernel->strategy.str() << "): " << name(entry.result.status)
-         << ": " << entry.result.message << "\n";
+         << ": " << entry.result.message << " (seed " << entry.result.seed
+         << ")\n";
   for (const Row &row : rows())
     if (row.measurement && !row.measurement->cold)
       os << "\n"
@@ -318,6 +320,8 @@ int tool::runMain(llvm::ArrayRef<const char *> args) {
   commandLine.value("--device", "NUMBER", options.device, "which GPU");
   commandLine.value("--timeout", "SECONDS", options.timeout,
                     "limit of one kernel's worker (default 600)");
+  commandLine.value("--seed", "NUMBER", options.seed,
+                    "of all inputs, to repeat a run (default: drawn anew)");
   if (std::optional<int> code = commandLine.parse(args))
     return *code;
   if (commandLine.positional.size() != 1)

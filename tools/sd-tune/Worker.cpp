@@ -20,6 +20,7 @@
 #include "sparseditto/Runtime/JSONFile.h"
 #include "sparseditto/Runtime/Job.h"
 #include "sparseditto/Runtime/Package.h"
+#include "sparseditto/Target/CandidatePolicy.h"
 #include "sparseditto/Target/Compile.h"
 #include "sparseditto/Verify/Checker.h"
 #include <csignal>
@@ -44,7 +45,10 @@ static void restrictProcess() {
 namespace {
 class Work {
 public:
-  explicit Work(const Job &job) : job(job) { result.nonce = job.nonce; }
+  explicit Work(const Job &job) : job(job) {
+    result.nonce = job.nonce;
+    result.seed = job.seed;
+  }
   JobResult run() {
     if (llvm::Error error = attempt()) {
       // A status set on the way says more than "error".
@@ -56,6 +60,8 @@ public:
 
 private:
   llvm::Error attempt();
+  /// checkCandidatePtx on the kernel's PTX, which is read into `ptx`.
+  llvm::Error checkPtx();
   llvm::Error onGpu();
   llvm::Error onEmulator();
   llvm::Error check(Executor &executor);
@@ -67,6 +73,7 @@ private:
   const PackageLayer *layer = nullptr;
   const KernelManifest *kernel = nullptr;
   const PackedWeight *packed = nullptr;
+  std::string ptx;
 };
 } // namespace
 
@@ -86,7 +93,29 @@ llvm::Error Work::attempt() {
   if (!found)
     return found.takeError();
   packed = *found;
+  if (llvm::Error error = checkPtx())
+    return error;
   return job.emulate ? onEmulator() : onGpu();
+}
+
+llvm::Error Work::checkPtx() {
+  llvm::Expected<std::string> text = readPackageFile(package, kernel->ptxFile);
+  if (!text)
+    return text.takeError();
+  ptx = std::move(*text);
+  if (!job.policy)
+    return llvm::Error::success();
+  fault = RunStatus::Illegal;
+  if (ptx.empty() && !kernel->cubinFile.empty())
+    return llvm::createStringError("kernel '" + kernel->symbol +
+                                   "' has a cubin but no PTX, which alone can "
+                                   "be looked through");
+  if (!ptx.empty())
+    if (llvm::Error error = checkCandidatePtx(ptx, *kernel))
+      return llvm::createStringError(kernel->ptxFile + ": " +
+                                     llvm::toString(std::move(error)));
+  fault = RunStatus::Error;
+  return llvm::Error::success();
 }
 
 llvm::Error Work::check(Executor &executor) {
@@ -121,13 +150,10 @@ llvm::Error Work::onGpu() {
       readPackageFile(package, kernel->cubinFile);
   if (!cubin)
     return cubin.takeError();
-  llvm::Expected<std::string> ptx = readPackageFile(package, kernel->ptxFile);
-  if (!ptx)
-    return ptx.takeError();
   {
     fault = RunStatus::LoadFailed;
     llvm::Expected<LoadedKernel> loaded =
-        LoadedKernel::load(*device, *kernel, *cubin, *ptx);
+        LoadedKernel::load(*device, *kernel, *cubin, ptx);
     if (!loaded)
       return loaded.takeError();
     result.registers = loaded->uses().registers;
@@ -147,7 +173,7 @@ llvm::Error Work::onGpu() {
   // Loaded anew, so that nothing a kernel left in its module's memory during
   // the check helps it while it is timed.
   llvm::Expected<LoadedKernel> loaded =
-      LoadedKernel::load(*device, *kernel, *cubin, *ptx);
+      LoadedKernel::load(*device, *kernel, *cubin, ptx);
   if (!loaded)
     return loaded.takeError();
   for (int64_t n : job.timeN) {
@@ -185,6 +211,12 @@ llvm::Error Work::onEmulator() {
   if (!module)
     return llvm::createStringError("'" + kernel->mlirFile +
                                    "' is not a valid MLIR module");
+  if (job.policy) {
+    fault = RunStatus::Illegal;
+    if (llvm::Error error = checkCandidateModule(*module, *kernel))
+      return error;
+    fault = RunStatus::LoadFailed;
+  }
   llvm::Expected<std::unique_ptr<EmulatorExecutor>> executor =
       EmulatorExecutor::create(*module, *kernel);
   if (!executor)

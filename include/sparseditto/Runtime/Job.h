@@ -37,7 +37,11 @@ struct Job {
   bool allVariants = true;
   int64_t maxOneHotLaunches = 1 << 20;
   std::vector<int64_t> timeN; ///< Empty: no timing.
-  uint64_t seed = 1;
+  /// Of all inputs. 0: runJob draws one, so that no kernel can know it.
+  uint64_t seed = 0;
+  /// Whether checkCandidateModule and checkCandidatePtx come first. Off only to
+  /// show that the checks behind them hold.
+  bool policy = true;
 
   llvm::json::Value toJSON() const;
   static llvm::Expected<Job> fromJSON(const llvm::json::Value &value);
@@ -45,6 +49,7 @@ struct Job {
 
 enum class RunStatus : uint8_t {
   Verified,
+  Illegal, ///< Contains what no candidate may (CandidatePolicy.h); never ran.
   WrongResult,
   Nondeterministic,
   InputModified,
@@ -66,6 +71,7 @@ struct JobResult {
   RunStatus status = RunStatus::Error;
   std::string message;  ///< Empty if verified.
   std::string executor; ///< Where it ran.
+  uint64_t seed = 0;    ///< The job's, to run it again.
   // Of the check.
   int64_t launches = 0, elements = 0, exactElements = 0, columnsProbed = 0;
   double maxErrorOverBound = 0;
