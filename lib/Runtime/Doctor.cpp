@@ -11,15 +11,12 @@
 #include "sparseditto/Runtime/CudaLibraries.h"
 #include "sparseditto/Runtime/Device.h"
 #include "sparseditto/Runtime/Timing.h"
+#include "sparseditto/Runtime/WorkerProcess.h"
 #include "sparseditto/Target/Ptxas.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
-#include <fcntl.h>
-#include <linux/landlock.h>
-#include <sched.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 using namespace sparseditto;
@@ -208,43 +205,51 @@ static Finding countersFinding() {
   return finding;
 }
 
-/// Whether a child may enter namespaces of its own; tried, since the limits
-/// that forbid it are many.
-static bool canUnshare(int flags) {
-  pid_t child = fork();
-  if (child < 0)
-    return false;
-  if (child == 0)
-    _exit(unshare(flags) == 0 ? 0 : 1);
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+/// The sandbox of a worker, and each of its layers.
+static std::vector<Finding> sandboxFindings() {
+  Finding sandbox{"sandbox",
+                  "sandbox",
+                  false,
+                  "",
+                  "kernels that nobody vouches for, sd-tune run "
+                  "--require-sandbox",
+                  {}};
+  llvm::Expected<SandboxOptions> options =
+      workerSandbox("", /*gpu=*/true, /*cpuSeconds=*/0);
+  llvm::Expected<SandboxReport> report =
+      options ? probeSandbox(*options)
+              : llvm::Expected<SandboxReport>(options.takeError());
+  if (!report) {
+    sandbox.detail = llvm::toString(report.takeError());
+    return {sandbox};
   }
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
-
-static Finding sandboxFinding() {
-  long landlock = syscall(SYS_landlock_create_ruleset, nullptr, 0,
-                          LANDLOCK_CREATE_RULESET_VERSION);
-  bool seccomp = access("/proc/sys/kernel/seccomp/actions_avail", R_OK) == 0;
-  bool network = canUnshare(CLONE_NEWUSER | CLONE_NEWNET);
-  std::string detail = "process groups and resource limits; landlock ";
-  detail += landlock > 0 ? "ABI " + std::to_string(landlock) : "no";
-  detail += seccomp ? "; seccomp yes" : "; seccomp no";
-  detail += network ? "; private network yes" : "; private network no";
-  return {"sandbox",
-          "sandbox",
-          true,
-          detail,
-          "killable workers for kernels nobody vouches for",
-          json::Object{{"landlock_abi", std::max(0L, landlock)},
-                       {"seccomp", seccomp},
-                       {"private_network", network}}};
+  json::Array missing;
+  std::string names;
+  for (SandboxLayer layer : report->missing()) {
+    missing.push_back(name(layer));
+    names += (names.empty() ? "without " : ", ") + name(layer).str();
+  }
+  sandbox.found = missing.empty();
+  sandbox.detail = sandbox.found ? "complete" : names;
+  sandbox.facts = json::Object{{"missing", std::move(missing)}};
+  std::vector<Finding> findings = {std::move(sandbox)};
+  for (size_t i = 0; i < numSandboxLayers; ++i) {
+    SandboxLayer layer = SandboxLayer(i);
+    const SandboxReport::Layer &state = (*report)[layer];
+    findings.push_back({("sandbox_" + name(layer)).str(),
+                        ("  " + name(layer)).str(),
+                        state.inForce,
+                        state.detail,
+                        purpose(layer).str(),
+                        {}});
+  }
+  return findings;
 }
 
 Diagnosis sparseditto::diagnose(bool measureFloor) {
   Diagnosis diagnosis;
-  // First: the namespace probe forks, and CUDA starts threads.
-  Finding sandbox = sandboxFinding();
+  // First: the probe forks, and CUDA starts threads.
+  std::vector<Finding> sandbox = sandboxFindings();
   diagnosis.findings.push_back(
       {"llvm", "LLVM", true, LLVM_VERSION_STRING,
        "PTX for every chip that sd-tune compile --target lists",
@@ -268,7 +273,7 @@ Diagnosis sparseditto::diagnose(bool measureFloor) {
       "cusparse", "cuSPARSE", "cusparse", {12, 13}, "cusparseGetProperty",
       "the CSR and BSR peers in benchmarks"));
   diagnosis.findings.push_back(countersFinding());
-  diagnosis.findings.push_back(std::move(sandbox));
+  llvm::append_range(diagnosis.findings, sandbox);
   if (!measureFloor)
     return diagnosis;
   Finding finding{"floor",

@@ -8,16 +8,17 @@
 
 #include "sparseditto/Runtime/Job.h"
 #include "sparseditto/Runtime/JSONFile.h"
+#include "sparseditto/Runtime/WorkerProcess.h"
 #include "sparseditto/Support/JSONFields.h"
-#include "sparseditto/Support/Process.h"
-#include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/ErrorHandling.h"
-#include "llvm/Support/FileSystem.h"
+#include <algorithm>
+#include <csignal>
 #include <cstring>
 #include <limits>
 #include <sys/random.h>
+#include <thread>
 
 using namespace sparseditto;
 namespace json = llvm::json;
@@ -41,6 +42,8 @@ static constexpr struct {
     {RunStatus::FasterThanFloor, "faster_than_floor"},
     {RunStatus::Crashed, "crashed"},
     {RunStatus::TimedOut, "timed_out"},
+    {RunStatus::OverLimits, "over_limits"},
+    {RunStatus::Sanitizer, "sanitizer"},
     {RunStatus::NoResult, "no_result"},
     {RunStatus::Error, "error"},
 };
@@ -166,7 +169,8 @@ json::Value JobResult::toJSON() const {
                       {"static_shared_bytes", staticSharedBytes},
                       {"compiled_by_driver", compiledByDriver},
                       {"measurements", std::move(times)},
-                      {"seconds", seconds}};
+                      {"seconds", seconds},
+                      {"sandbox_missing", json::fixUTF8(sandboxMissing)}};
 }
 
 llvm::Expected<JobResult> JobResult::fromJSON(const json::Value &value) {
@@ -198,6 +202,7 @@ llvm::Expected<JobResult> JobResult::fromJSON(const json::Value &value) {
         fields.take(measurement.takeError());
     }
   fields.number("seconds", result.seconds);
+  fields.string("sandbox_missing", result.sandboxMissing);
   if (llvm::Error error = fields.finish())
     return error;
   return result;
@@ -242,7 +247,7 @@ static std::string lastWords(llvm::StringRef output) {
 }
 
 JobResult sparseditto::runJob(llvm::StringRef program, Job job,
-                              unsigned timeoutSeconds) {
+                              const JobOptions &options) {
   JobResult failed;
   auto failure = [&](RunStatus status, const llvm::Twine &message) {
     failed.status = status;
@@ -257,37 +262,58 @@ JobResult sparseditto::runJob(llvm::StringRef program, Job job,
   if (job.seed == 0)
     return failure(RunStatus::Error, "no random numbers for a seed");
   failed.seed = job.seed;
-  // Readable by us alone.
-  llvm::SmallString<128> folder;
-  if (std::error_code code =
-          llvm::sys::fs::createUniqueDirectory("sparseditto-job", folder))
-    return failure(RunStatus::Error,
-                   "cannot make a job directory: " + code.message());
-  llvm::scope_exit cleanUp([&] { llvm::sys::fs::remove_directories(folder); });
-  std::string jobFile = (folder + "/job.json").str();
-  std::string resultFile = (folder + "/result.json").str();
+  llvm::Expected<JobDirectory> directory = JobDirectory::create();
+  if (!directory)
+    return failure(RunStatus::Error, llvm::toString(directory.takeError()));
+  std::string jobFile = directory->file("job.json");
+  std::string resultFile = directory->file("result.json");
   if (llvm::Error error = writeJSONFile(jobFile, job.toJSON()))
     return failure(RunStatus::Error, llvm::toString(std::move(error)));
 
-  llvm::Expected<ProcessResult> process =
-      runProcess({program.str(), "worker", jobFile, resultFile}, timeoutSeconds,
-                 /*maxOutput=*/size_t(1) << 16);
+  std::vector<std::string> args = options.wrapper;
+  args.insert(args.end(), {program.str(), "worker", jobFile, resultFile});
+  // Not less than the wall time allows: only a worker whose parent no longer
+  // watches it gets there.
+  uint64_t cores = std::max(1u, std::thread::hardware_concurrency());
+  args.push_back(
+      "--cpu-seconds=" +
+      std::to_string((options.timeoutSeconds + uint64_t(1)) * cores));
+  if (options.requireSandbox)
+    args.push_back("--require-sandbox");
+  if (!options.wrapper.empty())
+    args.push_back("--sanitized");
+  std::vector<std::string> environment = workerEnvironment(directory->path());
+  ProcessOptions processOptions = workerOptions(
+      directory->path(), options.timeoutSeconds,
+      options.memoryBytes ? options.memoryBytes : defaultWorkerMemory());
+  processOptions.environment = &environment;
+  llvm::Expected<ProcessResult> process = runProcess(args, processOptions);
   if (!process)
     return failure(RunStatus::Error, llvm::toString(process.takeError()));
   failed.seconds = process->seconds;
+  std::string words = lastWords(process->output);
   if (process->timedOut)
-    return failure(RunStatus::TimedOut, "the worker was killed after " +
-                                            llvm::Twine(timeoutSeconds) + " s" +
-                                            lastWords(process->output));
+    return failure(RunStatus::TimedOut,
+                   "the worker was killed after " +
+                       llvm::Twine(options.timeoutSeconds) + " s" + words);
+  if (!process->overLimit.empty())
+    return failure(RunStatus::OverLimits,
+                   "the worker was killed for " + process->overLimit + words);
+  if (process->signal == SIGXCPU)
+    return failure(RunStatus::TimedOut,
+                   "the worker was ended for its CPU time" + words);
+  if (process->signal == SIGXFSZ)
+    return failure(RunStatus::OverLimits,
+                   "the worker was ended for the size of a file" + words);
   if (process->signal != 0)
     return failure(RunStatus::Crashed, "the worker was ended by signal " +
                                            llvm::Twine(process->signal) + " (" +
                                            strsignal(process->signal) + ")" +
-                                           lastWords(process->output));
+                                           words);
   if (process->exitCode != 0)
     return failure(RunStatus::Crashed, "the worker exited with code " +
                                            llvm::Twine(process->exitCode) +
-                                           lastWords(process->output));
+                                           words);
   llvm::Expected<json::Value> value = readJSONFile(resultFile, maxResultBytes);
   if (!value)
     return failure(RunStatus::NoResult, "the worker left no result: " +

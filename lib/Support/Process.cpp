@@ -13,18 +13,21 @@
 //===----------------------------------------------------------------------===//
 
 #include "sparseditto/Support/Process.h"
+#include "ProcessWatch.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/SmallVector.h"
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <vector>
@@ -40,16 +43,17 @@ struct Stream {
   int fd;
   std::string *text; ///< In the result.
   bool open = true;
+  uint64_t written = 0; ///< Bytes, kept or not.
 };
 } // namespace
 
 /// Appends what is readable now; false at the end of the stream.
-static bool drain(const Stream &stream, ProcessResult &result,
-                  size_t maxOutput) {
+static bool drain(Stream &stream, ProcessResult &result, size_t maxOutput) {
   char buffer[1 << 16];
   while (true) {
     ssize_t n = read(stream.fd, buffer, sizeof(buffer));
     if (n > 0) {
+      stream.written += uint64_t(n);
       size_t room = maxOutput - std::min(maxOutput, stream.text->size());
       stream.text->append(buffer, std::min(size_t(n), room));
       result.truncated |= size_t(n) > room;
@@ -72,7 +76,7 @@ static bool drainReady(llvm::MutableArrayRef<Stream> streams, int milliseconds,
     pollers.push_back({stream.open ? stream.fd : -1, POLLIN, 0});
   if (poll(pollers.data(), pollers.size(), milliseconds) <= 0)
     return false;
-  for (auto [stream, poller] : llvm::zip(streams, pollers))
+  for (auto &&[stream, poller] : llvm::zip(streams, pollers))
     if (poller.revents != 0)
       stream.open = drain(stream, result, maxOutput);
   return true;
@@ -80,7 +84,7 @@ static bool drainReady(llvm::MutableArrayRef<Stream> streams, int milliseconds,
 
 /// Waits for the child `pid`, the leader of its process group, and collects
 /// what it writes to `streams`, which point into `result`. Kills the group when
-/// its time is up, and what is left of it at the end.
+/// its time is up or it exceeds a limit, and what is left of it at the end.
 static void supervise(pid_t pid, llvm::MutableArrayRef<Stream> streams,
                       const ProcessOptions &options, ProcessResult &result) {
   Clock::time_point start = Clock::now();
@@ -92,6 +96,21 @@ static void supervise(pid_t pid, llvm::MutableArrayRef<Stream> streams,
   auto anyOpen = [&] {
     return llvm::any_of(streams, [](const Stream &s) { return s.open; });
   };
+  constexpr double watchSeconds = 0.005;
+  double nextWatch = 0;
+  auto exceeded = [&]() -> std::string {
+    double begin = elapsed();
+    if (begin < nextWatch)
+      return "";
+    uint64_t written = 0;
+    for (const Stream &stream : streams)
+      written += stream.written;
+    std::string text = exceededLimit(pid, options.limits, written);
+    // Looking may itself take long, at a directory full of files.
+    double now = elapsed();
+    nextWatch = now + std::max(watchSeconds, now - begin);
+    return text;
+  };
   int status = 0;
   while (true) {
     // The end of the stream usually means that the program is gone; a child of
@@ -102,7 +121,9 @@ static void supervise(pid_t pid, llvm::MutableArrayRef<Stream> streams,
     result.timedOut =
         options.timeoutSeconds != 0 && elapsed() >= options.timeoutSeconds;
     result.cancelled = options.cancelled && *options.cancelled;
-    if (result.timedOut || result.cancelled) {
+    if (!result.timedOut && !result.cancelled)
+      result.overLimit = exceeded();
+    if (result.timedOut || result.cancelled || !result.overLimit.empty()) {
       kill(-pid, SIGKILL);
       while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
       }
@@ -158,6 +179,50 @@ sparseditto::runProcess(llvm::ArrayRef<std::string> args,
   return runProcess(args, options);
 }
 
+/// Marks every file but the standard ones to be closed by exec. What others
+/// opened without O_CLOEXEC, or we inherited ourselves, is not the child's.
+static void closeOthersOnExec() {
+  constexpr long closeRange = 436;
+  constexpr unsigned onExec = 4;
+  syscall(closeRange, 3u, ~0u, onExec);
+}
+
+/// The new process: makes itself what runProcess promises and starts the
+/// program. Only async-signal-safe calls, since other threads' locks may be
+/// held in this copy.
+[[noreturn]] static void startProgram(char *const *argv, char *const *envp,
+                                      int input, int output, int errors,
+                                      int failure, pid_t parent) {
+  setpgid(0, 0);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (input < 0)
+    input = open("/dev/null", O_RDONLY);
+  if (input >= 0 && dup2(input, 0) == 0 && dup2(output, 1) == 1 &&
+      dup2(errors, 2) == 2) {
+    closeOthersOnExec();
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, nullptr);
+    std::signal(SIGPIPE, SIG_DFL);
+    // Had it died before the call above, nobody would kill us.
+    if (getppid() != parent)
+      _exit(127);
+    execve(argv[0], argv, envp);
+  }
+  int code = errno;
+  if (write(failure, &code, sizeof(code)) < 0)
+    _exit(126);
+  _exit(127);
+}
+
+static std::vector<char *> pointersTo(llvm::ArrayRef<std::string> strings) {
+  std::vector<char *> pointers;
+  for (const std::string &string : strings)
+    pointers.push_back(const_cast<char *>(string.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
 llvm::Expected<ProcessResult>
 sparseditto::runProcess(llvm::ArrayRef<std::string> args,
                         const ProcessOptions &options) {
@@ -186,34 +251,40 @@ sparseditto::runProcess(llvm::ArrayRef<std::string> args,
     ours.push_back(input);
   }
 
-  posix_spawn_file_actions_t actions;
-  posix_spawnattr_t attributes;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawnattr_init(&attributes);
-  if (input >= 0)
-    posix_spawn_file_actions_adddup2(&actions, input, 0);
-  else
-    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, writers.front(), 1);
-  posix_spawn_file_actions_adddup2(&actions, writers.back(), 2);
-  posix_spawnattr_setpgroup(&attributes, 0);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-  std::vector<char *> argv;
-  for (const std::string &arg : args)
-    argv.push_back(const_cast<char *>(arg.c_str()));
-  argv.push_back(nullptr);
-  pid_t pid;
-  int code =
-      posix_spawn(&pid, argv[0], &actions, &attributes, argv.data(), environ);
-  posix_spawnattr_destroy(&attributes);
-  posix_spawn_file_actions_destroy(&actions);
+  int failure[2];
+  if (pipe2(failure, O_CLOEXEC) != 0)
+    return systemError("make a pipe", errno);
+  ours.push_back(failure[0]);
+
+  std::vector<char *> argv = pointersTo(args), envp;
+  if (options.environment)
+    envp = pointersTo(*options.environment);
+  const pid_t parent = getpid();
+  pid_t pid = fork();
+  if (pid == 0)
+    startProgram(argv.data(), options.environment ? envp.data() : environ,
+                 input, writers.front(), writers.back(), failure[1], parent);
+  int code = errno;
+  close(failure[1]);
   // The streams end only when nobody holds their writing ends.
   for (int writer : writers) {
     close(writer);
     llvm::erase(ours, writer);
   }
-  if (code != 0)
+  if (pid < 0)
+    return systemError("fork", code);
+  // In both processes, so that it holds whoever runs first.
+  setpgid(pid, pid);
+  // Ends without a byte once the program has started.
+  ssize_t got;
+  do
+    got = read(failure[0], &code, sizeof(code));
+  while (got < 0 && errno == EINTR);
+  if (got == ssize_t(sizeof(code))) {
+    while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
+    }
     return systemError("run '" + args[0] + "'", code);
+  }
   supervise(pid, streams, options, result);
   return result;
 }
@@ -230,8 +301,11 @@ static uint64_t addressSpace() {
 }
 
 /// Makes the forked child a process that can be thrown away.
-static void prepareChild(int output, uint64_t memoryBytes) {
+static void prepareChild(int output, uint64_t memoryBytes, pid_t parent) {
   setpgid(0, 0);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent)
+    _exit(127);
   int null = open("/dev/null", O_RDONLY);
   dup2(null, 0);
   dup2(output, 1);
@@ -279,6 +353,7 @@ sparseditto::runForked(llvm::function_ref<int(int resultFile)> body,
   llvm::scope_exit closeRead([&] { close(fds[0]); });
   // Buffered text would be written once more by the child.
   std::fflush(nullptr);
+  const pid_t parent = getpid();
   pid_t pid = fork();
   if (pid < 0) {
     int code = errno;
@@ -286,7 +361,7 @@ sparseditto::runForked(llvm::function_ref<int(int resultFile)> body,
     return systemError("fork", code);
   }
   if (pid == 0) {
-    prepareChild(fds[1], memoryBytes);
+    prepareChild(fds[1], memoryBytes, parent);
     // No destructors and no exit handlers of the parent.
     _exit(body(file));
   }

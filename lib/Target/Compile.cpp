@@ -12,6 +12,7 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
 #include "sparseditto/Support/Process.h"
+#include "sparseditto/Support/Sandbox.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/raw_ostream.h"
 #include <mutex>
@@ -98,6 +99,13 @@ sparseditto::compileKernelIsolated(llvm::StringRef mlirText, const Chip &chip,
                                    const PtxasOptions &options,
                                    const IsolationLimits &limits) {
   initializeBackend();
+  llvm::Expected<SandboxLayers> off = sandboxLayersTurnedOff();
+  if (!off)
+    return off.takeError();
+  // The result goes to a file in memory that is open already.
+  SandboxOptions sandbox;
+  sandbox.namespaces = false;
+  sandbox.off = *off;
   IsolatedCompile isolated;
   auto stop = [&](CompileOutcome outcome, const llvm::Twine &diagnostic) {
     isolated.outcome = outcome;
@@ -109,6 +117,7 @@ sparseditto::compileKernelIsolated(llvm::StringRef mlirText, const Chip &chip,
         std::string payload;
         auto result = runForked(
             [&](int file) {
+              enterSandbox(sandbox);
               return translateText(mlirText, chip, version, file);
             },
             limits.timeoutSeconds, limits.memoryBytes, payload);

@@ -11,6 +11,8 @@
 #include "sparseditto/Runtime/Device.h"
 #include "sparseditto/Runtime/Job.h"
 #include "sparseditto/Runtime/Package.h"
+#include "sparseditto/Runtime/WorkerProcess.h"
+#include "sparseditto/Support/Error.h"
 #include "sparseditto/Support/Table.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -29,9 +31,9 @@ static constexpr int noGpu = 3;
 
 namespace {
 struct Options {
-  bool json = false, emulate = false, noTime = false;
+  bool json = false, emulate = false, noTime = false, requireSandbox = false;
   std::string layer, sizes, csv, chip;
-  unsigned timeout = 600, device = 0, seed = 0;
+  unsigned timeout = 600, device = 0, seed = 0, memory = 0;
 };
 
 /// One kernel of the package and what became of it.
@@ -144,9 +146,14 @@ void Runner::run() {
   // The worker is this program; argv[0] may be relative or a link.
   static int anchor;
   std::string program = llvm::sys::fs::getMainExecutable("sd-tune", &anchor);
+  JobOptions jobOptions;
+  jobOptions.timeoutSeconds = options.timeout;
+  jobOptions.memoryBytes = uint64_t(options.memory) << 20;
+  jobOptions.requireSandbox = options.requireSandbox;
+  removeAbandonedJobDirectories();
   for (size_t i = 0; i < entries.size(); ++i) {
     Entry &entry = entries[i];
-    entry.result = runJob(program, jobFor(entry), options.timeout);
+    entry.result = runJob(program, jobFor(entry), jobOptions);
     if (!options.json)
       llvm::errs() << llvm::formatv("[{0}/{1}] {2}: {3} in {4:f1} s\n", i + 1,
                                     entries.size(), entry.kernel->symbol,
@@ -236,6 +243,10 @@ void Runner::printTable(llvm::raw_ostream &os) const {
     if (row.measurement && !row.measurement->denseNote.empty() &&
         notes.insert(row.measurement->denseNote).second)
       os << "\ndense: " << row.measurement->denseNote << "\n";
+  for (const Entry &entry : entries)
+    if (!entry.result.sandboxMissing.empty() &&
+        notes.insert(entry.result.sandboxMissing).second)
+      os << "\nsandbox: without " << entry.result.sandboxMissing << "\n";
   os << "\n"
      << entries.size() - failed() << " verified, " << failed() << " failed, "
      << skippedKernels << " skipped (other chips)\n";
@@ -301,6 +312,26 @@ static std::optional<std::vector<int64_t>> parseSizes(llvm::StringRef text) {
   return sizes;
 }
 
+/// Before the first worker is started: what its sandbox would be without, where
+/// all of it is wanted. Also an error: a layer to turn off that does not exist.
+static llvm::Error checkSandbox(const Options &options) {
+  llvm::Expected<SandboxOptions> sandbox =
+      workerSandbox("", !options.emulate, /*cpuSeconds=*/0);
+  if (!sandbox)
+    return sandbox.takeError();
+  if (!options.requireSandbox)
+    return llvm::Error::success();
+  llvm::Expected<SandboxReport> report = probeSandbox(*sandbox);
+  if (!report)
+    return report.takeError();
+  std::string missing = report->missingText();
+  if (missing.empty())
+    return llvm::Error::success();
+  return makeError("nothing was run: --require-sandbox, and the sandbox is "
+                   "without {0}",
+                   missing);
+}
+
 int tool::runMain(llvm::ArrayRef<const char *> args) {
   Options options;
   CommandLine commandLine("run", "PACKAGE",
@@ -322,6 +353,11 @@ int tool::runMain(llvm::ArrayRef<const char *> args) {
                     "limit of one kernel's worker (default 600)");
   commandLine.value("--seed", "NUMBER", options.seed,
                     "of all inputs, to repeat a run (default: drawn anew)");
+  commandLine.value("--memory", "MIB", options.memory,
+                    "limit of one kernel's worker (default three quarters of "
+                    "the machine's)");
+  commandLine.flag("--require-sandbox", options.requireSandbox,
+                   "refuse to run without every layer of the sandbox");
   if (std::optional<int> code = commandLine.parse(args))
     return *code;
   if (commandLine.positional.size() != 1)
@@ -346,6 +382,8 @@ int tool::runMain(llvm::ArrayRef<const char *> args) {
   if (!package)
     return commandLine.fail(package.takeError());
 
+  if (llvm::Error error = checkSandbox(options))
+    return commandLine.fail(std::move(error));
   std::optional<DeviceInfo> device;
   if (!options.emulate) {
     // Given back before the first worker starts: only what it is is needed.

@@ -20,27 +20,16 @@
 #include "sparseditto/Runtime/JSONFile.h"
 #include "sparseditto/Runtime/Job.h"
 #include "sparseditto/Runtime/Package.h"
+#include "sparseditto/Runtime/WorkerProcess.h"
 #include "sparseditto/Target/CandidatePolicy.h"
 #include "sparseditto/Target/Compile.h"
 #include "sparseditto/Verify/Checker.h"
-#include <csignal>
-#include <sys/prctl.h>
-#include <sys/resource.h>
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/raw_ostream.h"
 #include <unistd.h>
 
 using namespace sparseditto;
-
-/// A kernel under test needs no new privileges, no core file, and no life
-/// after its parent.
-static void restrictProcess() {
-  prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  rlimit none = {0, 0};
-  setrlimit(RLIMIT_CORE, &none);
-  // Room for the driver's own compilation cache.
-  rlimit files = {rlim_t(2) << 30, rlim_t(2) << 30};
-  setrlimit(RLIMIT_FSIZE, &files);
-}
 
 namespace {
 class Work {
@@ -225,15 +214,32 @@ llvm::Error Work::onEmulator() {
   return check(**executor);
 }
 
+/// compute-sanitizer works inside the process and speaks with its parent by
+/// sockets and files of its own choice. What it is given has been verified in
+/// the whole sandbox before.
+static constexpr SandboxLayers notUnderSanitizer =
+    layerBit(SandboxLayer::SystemCalls) | layerBit(SandboxLayer::LocalSockets) |
+    layerBit(SandboxLayer::Landlock) | layerBit(SandboxLayer::MountNamespace) |
+    layerBit(SandboxLayer::NetworkNamespace);
+
 int tool::workerMain(llvm::ArrayRef<const char *> args) {
+  bool requireSandbox = false, sanitized = false;
+  unsigned cpuSeconds = 0;
   CommandLine commandLine("worker", "JOB RESULT",
                           "check and time the kernel that the file JOB "
-                          "describes, leave what came out in the file RESULT");
+                          "describes, leave what came out in the file RESULT; "
+                          "only the directory of RESULT is writable");
+  commandLine.flag("--require-sandbox", requireSandbox,
+                   "refuse to work without every layer of the sandbox");
+  commandLine.value(
+      "--cpu-seconds", "SECONDS", cpuSeconds,
+      "limit of CPU time, of all threads together (default none)");
+  commandLine.flag("--sanitized", sanitized,
+                   "leave out the layers that compute-sanitizer cannot bear");
   if (std::optional<int> code = commandLine.parse(args))
     return *code;
   if (commandLine.positional.size() != 2)
     return commandLine.usageError("expected JOB and RESULT");
-  restrictProcess();
   llvm::Expected<llvm::json::Value> value =
       readJSONFile(commandLine.positional[0], uint64_t(1) << 20);
   if (!value)
@@ -241,9 +247,24 @@ int tool::workerMain(llvm::ArrayRef<const char *> args) {
   llvm::Expected<Job> job = Job::fromJSON(*value);
   if (!job)
     return commandLine.fail(job.takeError());
+  llvm::SmallString<128> resultFile(commandLine.positional[1]);
+  llvm::sys::fs::make_absolute(resultFile);
+  llvm::Expected<SandboxOptions> options = workerSandbox(
+      llvm::sys::path::parent_path(resultFile), !job->emulate, cpuSeconds);
+  if (!options)
+    return commandLine.fail(options.takeError());
+  if (sanitized)
+    options->off |= notUnderSanitizer;
+  SandboxReport sandbox = enterSandbox(*options);
+  std::string missing = sanitized ? "" : sandbox.missingText();
+  if (requireSandbox && !missing.empty())
+    return commandLine.fail("the sandbox is not complete, without " + missing);
   JobResult result = Work(*job).run();
-  if (llvm::Error error =
-          writeJSONFile(commandLine.positional[1], result.toJSON()))
+  result.sandboxMissing = missing;
+  if (llvm::Error error = writeJSONFile(resultFile, result.toJSON()))
     return commandLine.fail(std::move(error));
-  return 0;
+  // No destructors: a library that a kernel upset would turn a result into a
+  // crash, and leak checkers start processes, which the sandbox refuses.
+  llvm::outs().flush();
+  _exit(0);
 }

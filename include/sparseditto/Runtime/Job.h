@@ -57,10 +57,12 @@ enum class RunStatus : uint8_t {
   LaunchFailed,
   LoadFailed,      ///< The driver or the emulator does not take the kernel.
   FasterThanFloor, ///< Right, but faster than memory allows.
-  Crashed,  ///< The worker was ended by a signal or exited with an error.
-  TimedOut, ///< The worker was killed.
-  NoResult, ///< The worker ended well and left no valid result.
-  Error,    ///< The job could not be done (package, device, ...).
+  Crashed,    ///< The worker was ended by a signal or exited with an error.
+  TimedOut,   ///< The worker was killed when its time was up.
+  OverLimits, ///< It was killed for its memory, files, threads or output.
+  Sanitizer,  ///< compute-sanitizer found an error.
+  NoResult,   ///< The worker ended well and left no valid result.
+  Error,      ///< The job could not be done (package, device, ...).
 };
 llvm::StringRef name(RunStatus status); ///< "verified", "wrong_result", ...
 std::optional<RunStatus> parseRunStatus(llvm::StringRef text);
@@ -81,15 +83,32 @@ struct JobResult {
   bool compiledByDriver = false;
   std::vector<Measurement> measurements;
   double seconds = 0; ///< Wall time of the worker, filled in by the parent.
+  /// Layers of the sandbox that the worker was without, with the reasons.
+  std::string sandboxMissing;
 
   llvm::json::Value toJSON() const;
   static llvm::Expected<JobResult> fromJSON(const llvm::json::Value &value);
 };
 
-/// Runs `program worker JOB RESULT` in a process group of its own for at most
-/// `timeoutSeconds` and reads what it left. Sets the job's nonce. Whatever goes
-/// wrong is a status of the result.
-JobResult runJob(llvm::StringRef program, Job job, unsigned timeoutSeconds);
+struct JobOptions {
+  unsigned timeoutSeconds = 600;
+  uint64_t memoryBytes = 0; ///< Resident; 0: defaultWorkerMemory().
+  /// The worker refuses to work without all layers of the sandbox.
+  bool requireSandbox = false;
+  /// Arguments to put before the program, which then runs the worker as its
+  /// child: that of compute-sanitizer.
+  std::vector<std::string> wrapper;
+};
+
+/// Runs `program worker JOB RESULT` in a process group and a directory of its
+/// own and reads what it left. Sets the job's nonce. Whatever goes wrong is a
+/// status of the result.
+JobResult runJob(llvm::StringRef program, Job job, const JobOptions &options);
+inline JobResult runJob(llvm::StringRef program, Job job,
+                        unsigned timeoutSeconds) {
+  return runJob(program, std::move(job),
+                JobOptions{timeoutSeconds, 0, false, {}});
+}
 
 } // namespace sparseditto
 

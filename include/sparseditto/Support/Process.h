@@ -16,6 +16,7 @@
 #include <atomic>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace sparseditto {
 
@@ -25,9 +26,25 @@ struct ProcessResult {
   bool timedOut = false;  ///< It and its children were killed.
   bool truncated = false; ///< It wrote more than the limit.
   bool cancelled = false; ///< As timedOut, by ProcessOptions::cancelled.
-  std::string output;     ///< stdout and stderr, in the order written.
-  std::string errors;     ///< stderr, where it is kept apart.
-  double seconds = 0;     ///< Wall time.
+  /// As timedOut, for this: "312 MB of memory, 256 MB allowed". Else empty.
+  std::string overLimit;
+  std::string output; ///< stdout and stderr, in the order written.
+  std::string errors; ///< stderr, where it is kept apart.
+  double seconds = 0; ///< Wall time.
+};
+
+/// What a program may use; one that uses more is killed with its group. Looked
+/// at every few milliseconds, so that it may briefly be exceeded. 0: no limit.
+struct ProcessLimits {
+  uint64_t outputBytes = 0; ///< Written to all streams together.
+  /// Resident memory that is not a file's, of the program itself. Address space
+  /// would be the wrong measure: a CUDA driver reserves terabytes of it.
+  uint64_t memoryBytes = 0;
+  unsigned threads = 0;
+  /// All files below this directory together.
+  std::string directory;
+  uint64_t directoryBytes = 0;
+  unsigned directoryFiles = 0;
 };
 
 struct ProcessOptions {
@@ -36,12 +53,16 @@ struct ProcessOptions {
   double timeoutSeconds = 0;          ///< 0 = no limit.
   size_t maxOutput = size_t(4) << 20; ///< Of each stream.
   const std::atomic<bool> *cancelled = nullptr; ///< Looked at all the time.
+  /// "NAME=value", instead of the environment of this process.
+  const std::vector<std::string> *environment = nullptr;
+  ProcessLimits limits;
 };
 
-/// Runs `args` (args[0] is the program's path) with empty stdin in its own
-/// process group, keeps up to `maxOutput` bytes of what it writes and throws
-/// the rest away. After `timeoutSeconds` (0 = no limit) the whole group is
-/// killed. An Error means that it could not be started.
+/// Runs `args` (args[0] is the program's path) with empty stdin and no other
+/// inherited file in its own process group, keeps up to `maxOutput` bytes of
+/// what it writes and throws the rest away. After `timeoutSeconds` (0 = no
+/// limit) the whole group is killed; the program is killed as well when the
+/// calling thread dies. An Error means that it could not be started.
 llvm::Expected<ProcessResult> runProcess(llvm::ArrayRef<std::string> args,
                                          unsigned timeoutSeconds,
                                          size_t maxOutput = size_t(4) << 20);
