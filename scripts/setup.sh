@@ -88,7 +88,8 @@ sd_ptxas() {
 sd_setup() {
   sd_packages g++ cmake ninja-build ccache python3 \
     libmlir-22-dev mlir-22-tools llvm-22-dev llvm-22-tools \
-    zlib1g-dev libzstd-dev libgtest-dev libgmock-dev libboost-context-dev
+    zlib1g-dev libzstd-dev libgtest-dev libgmock-dev libboost-context-dev \
+    libcurl4-openssl-dev nlohmann-json3-dev
   sd_ptxas
   # The same source in another folder then still hits the compiler cache.
   export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$SD_ROOT}
