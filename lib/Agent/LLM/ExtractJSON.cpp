@@ -106,10 +106,12 @@ std::vector<Json> chat::findObjects(llvm::StringRef text, std::string &error) {
   };
   if (text.starts_with("{"))
     attempt(text);
-  for (llvm::StringRef block : llvm::reverse(fencedBlocks(text)))
+  std::vector<llvm::StringRef> blocks = fencedBlocks(text);
+  for (llvm::StringRef block : llvm::reverse(blocks))
     if (block.trim().starts_with("{"))
       attempt(block);
-  for (llvm::StringRef span : llvm::reverse(balancedSpans(text)))
+  std::vector<llvm::StringRef> spans = balancedSpans(text);
+  for (llvm::StringRef span : llvm::reverse(spans))
     attempt(span);
   if (objects.empty() && error.empty())
     error = text.empty()         ? "the answer is empty"

@@ -128,6 +128,13 @@ std::optional<ServerError> chat::errorInside(const Json &body) {
   return error;
 }
 
+/// A finite number that is not negative.
+static bool readNumber(llvm::StringRef text, double &value) {
+  // to_float takes an empty text for 0.
+  return !text.empty() && llvm::to_float(text, value) && std::isfinite(value) &&
+         value >= 0;
+}
+
 /// "6m0s", "1.5s", "20ms", "3" (seconds).
 static std::optional<double> duration(llvm::StringRef text) {
   static constexpr std::pair<llvm::StringLiteral, double> units[] = {
@@ -139,7 +146,7 @@ static std::optional<double> duration(llvm::StringRef text) {
     llvm::StringRef number =
         text.take_while([](char c) { return llvm::isDigit(c) || c == '.'; });
     double value;
-    if (!llvm::to_float(number, value))
+    if (!readNumber(number, value))
       return std::nullopt;
     text = text.drop_front(number.size());
     if (text.empty()) {
@@ -168,11 +175,10 @@ static std::optional<double> httpDate(llvm::StringRef text, std::time_t now) {
 std::optional<double> chat::requestedWait(const HttpHeaders &headers,
                                           std::time_t now) {
   double value;
-  if (llvm::to_float(headers.find("retry-after-ms"), value) &&
-      std::isfinite(value) && value >= 0)
+  if (readNumber(headers.find("retry-after-ms"), value))
     return value * 1e-3;
   llvm::StringRef after = headers.find("retry-after");
-  if (llvm::to_float(after, value) && std::isfinite(value) && value >= 0)
+  if (readNumber(after, value))
     return value;
   if (std::optional<double> seconds = httpDate(after, now))
     return seconds;

@@ -90,6 +90,7 @@ static bool setParameters(ProviderConfig &config, const Json &value) {
   return value.is_object();
 }
 
+static constexpr size_t maxFileBytes = size_t(1) << 20;
 static constexpr double many = 1e15, year = 3.2e7;
 
 using Config = ProviderConfig;
@@ -251,6 +252,9 @@ static llvm::Error readFile(llvm::StringRef name, llvm::StringRef file,
   if (!buffer)
     return fail(ChatErrorKind::Config, "{0}: {1}", where,
                 buffer.getError().message());
+  if ((*buffer)->getBufferSize() > maxFileBytes)
+    return fail(ChatErrorKind::Config, "{0}: larger than {1} bytes", where,
+                maxFileBytes);
   llvm::Expected<Json> root = parseJson((*buffer)->getBuffer());
   if (!root)
     return fail(ChatErrorKind::Config, "{0}: {1}", where,
@@ -281,9 +285,6 @@ static llvm::Error readFile(llvm::StringRef name, llvm::StringRef file,
   for (const auto &[key, value] : provider->items())
     if (llvm::Error error = setField(config, key, value, whose))
       return error;
-  if (!config.keyVariable.empty() && provider->contains("api_key_file"))
-    return fail(ChatErrorKind::Config,
-                "{0}: give one of api_key_env and api_key_file", whose);
   if (provider->contains("api_key_env") && provider->contains("api_key_file"))
     return fail(ChatErrorKind::Config,
                 "{0}: give one of api_key_env and api_key_file", whose);

@@ -11,9 +11,16 @@
 #include "sparseditto/Support/Error.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include <algorithm>
 
 using namespace sparseditto;
 using namespace sparseditto::chat;
+
+/// The array has this element. (llvm::is_contained would ask the array for a
+/// key of that name.)
+template <typename J> static bool holds(const J &array, const J &value) {
+  return std::find(array.begin(), array.end(), value) != array.end();
+}
 
 //===----------------------------------------------------------------------===//
 // The schema itself
@@ -128,11 +135,16 @@ static std::string listed(const Json &values) {
 }
 
 namespace {
-/// The error that was found deepest in the value: for anyOf, that of the branch
-/// that was meant.
+/// An error, and what tells which branch of an anyOf was meant: the one whose
+/// constants fit, else the one whose error is deepest in the value.
 struct Finding {
   std::string text;
   size_t depth = 0;
+  bool constant = false;
+
+  bool isNearerThan(const Finding &other) const {
+    return constant != other.constant ? !constant : depth > other.depth;
+  }
 };
 } // namespace
 
@@ -155,6 +167,14 @@ static Finding visitObject(const Json &schema, const Json &value,
         return mismatch(path, depth,
                         "an object without \"" + asText(name) + "\"",
                         "all of " + listed(*required));
+  // First the constants, which tell the branches of an anyOf apart.
+  for (const auto &[name, member] : value.items())
+    if (const Json *property = properties ? find(*properties, name) : nullptr)
+      if (property->contains("const"))
+        if (Finding finding = visit(*property, member,
+                                    path + "/" + oneLine(name, 60), depth + 1);
+            !finding.text.empty())
+          return finding;
   const Json *additional = find(schema, "additionalProperties");
   for (const auto &[name, member] : value.items()) {
     std::string memberPath = path + "/" + oneLine(name, 60);
@@ -242,12 +262,14 @@ static Finding visit(const Json &schema, const Json &value,
     }
   }
   if (const Json *options = find(schema, "enum"))
-    if (!llvm::is_contained(*options, value))
+    if (!holds(*options, value))
       return mismatch(path, depth, describe(value),
                       "one of " + listed(*options));
   // A const of null is legal, so no find().
   if (schema.contains("const") && *schema.find("const") != value)
-    return mismatch(path, depth, describe(value), dump(*schema.find("const")));
+    return {mismatch(path, depth, describe(value), dump(*schema.find("const")))
+                .text,
+            depth, /*constant=*/true};
   if (const Json *branches = find(schema, "anyOf")) {
     Finding best;
     bool matched = false;
@@ -256,7 +278,7 @@ static Finding visit(const Json &schema, const Json &value,
       matched = finding.text.empty();
       if (matched)
         break;
-      if (best.text.empty() || finding.depth > best.depth)
+      if (best.text.empty() || finding.isNearerThan(best))
         best = std::move(finding);
     }
     if (!matched)
@@ -294,7 +316,7 @@ llvm::Error sparseditto::validateJSON(llvm::StringRef schemaText,
 template <typename J>
 static bool isRequired(const J &schema, const std::string &name) {
   const J *required = find(schema, "required");
-  return required && llvm::is_contained(*required, J(name));
+  return required && holds(*required, J(name));
 }
 
 void chat::dropNulls(const Json &schema, Json &value) {
@@ -334,7 +356,7 @@ static std::optional<OrderedJson> nullable(OrderedJson schema) {
   OrderedJson &type = *schema.find("type");
   if (!type.is_array())
     type = OrderedJson::array({type});
-  if (!llvm::is_contained(type, OrderedJson("null")))
+  if (!holds(type, OrderedJson("null")))
     type.push_back("null");
   return schema;
 }
