@@ -106,6 +106,18 @@ static void readSizes(JSONFields &fields, llvm::StringRef key,
   }
 }
 
+void Job::emulateBriefly() {
+  emulate = true;
+  onlyGivenN = true;
+  hiddenN = checkN.empty() ? 1 : 0;
+  hiddenLimit = 50;
+  allVariants = false;
+  maxOneHotLaunches = 4;
+  timeN.clear();
+  if (checkN.empty())
+    checkN = {1, 3, 8, 17};
+}
+
 json::Value Job::toJSON() const {
   return json::Object{{"schema", 1},
                       {"nonce", nonce},
@@ -117,6 +129,8 @@ json::Value Job::toJSON() const {
                       {"device", device},
                       {"check_n", toArray(checkN)},
                       {"only_given_n", onlyGivenN},
+                      {"hidden_n", int64_t(hiddenN)},
+                      {"hidden_limit", hiddenLimit},
                       {"all_variants", allVariants},
                       {"max_one_hot_launches", maxOneHotLaunches},
                       {"time_n", toArray(timeN)},
@@ -138,6 +152,8 @@ llvm::Expected<Job> Job::fromJSON(const json::Value &value) {
   fields.integer("device", 0, 1024, job.device);
   readSizes(fields, "check_n", job.checkN);
   fields.boolean("only_given_n", job.onlyGivenN);
+  fields.integer("hidden_n", 0, 64, job.hiddenN);
+  fields.integer("hidden_limit", 1, maxExtent, job.hiddenLimit);
   fields.boolean("all_variants", job.allVariants);
   fields.integer("max_one_hot_launches", 1, maxExtent, job.maxOneHotLaunches);
   readSizes(fields, "time_n", job.timeN);

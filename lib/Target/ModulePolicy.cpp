@@ -14,6 +14,7 @@
 #include "PtxInstructions.h"
 #include "Requirements.h"
 #include "sparseditto/Target/CandidatePolicy.h"
+#include "sparseditto/Target/Chips.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -27,6 +28,8 @@ using namespace sparseditto;
 
 // Ours have under 20 000; a module of this size compiles in seconds.
 static constexpr size_t maxOperations = 100000;
+// A thread's stack. More than this times all resident threads is gigabytes.
+static constexpr uint64_t maxLocalBytes = 16384;
 // Vectors of any rank are unrolled into their elements.
 static constexpr int64_t maxVectorElements = 1024;
 
@@ -35,49 +38,142 @@ static constexpr llvm::StringLiteral pureDialects[] = {"arith", "math",
                                                        "index"};
 
 static constexpr llvm::StringLiteral operations[] = {
-    "affine.apply", "affine.for", "affine.if", "affine.load", "affine.max",
-    "affine.min", "affine.store", "affine.vector_load", "affine.vector_store",
-    "affine.yield", "cf.br", "cf.cond_br", "cf.switch", "gpu.all_reduce",
-    "gpu.barrier", "gpu.block_dim", "gpu.block_id", "gpu.global_id",
-    "gpu.grid_dim", "gpu.lane_id", "gpu.num_subgroups", "gpu.return",
-    "gpu.rotate", "gpu.shuffle", "gpu.subgroup_id",
-    "gpu.subgroup_mma_compute", "gpu.subgroup_mma_constant_matrix",
-    "gpu.subgroup_mma_elementwise", "gpu.subgroup_mma_load_matrix",
-    "gpu.subgroup_mma_store_matrix", "gpu.subgroup_reduce",
-    "gpu.subgroup_size", "gpu.thread_id", "gpu.yield", "memref.alloca",
-    "memref.alloca_scope", "memref.alloca_scope.return",
-    "memref.assume_alignment", "memref.atomic_rmw", "memref.cast",
-    "memref.collapse_shape", "memref.dim", "memref.expand_shape",
+    "affine.apply",
+    "affine.for",
+    "affine.if",
+    "affine.load",
+    "affine.max",
+    "affine.min",
+    "affine.store",
+    "affine.vector_load",
+    "affine.vector_store",
+    "affine.yield",
+    "cf.br",
+    "cf.cond_br",
+    "cf.switch",
+    "gpu.all_reduce",
+    "gpu.barrier",
+    "gpu.block_dim",
+    "gpu.block_id",
+    "gpu.global_id",
+    "gpu.grid_dim",
+    "gpu.lane_id",
+    "gpu.num_subgroups",
+    "gpu.return",
+    "gpu.rotate",
+    "gpu.shuffle",
+    "gpu.subgroup_id",
+    "gpu.subgroup_mma_compute",
+    "gpu.subgroup_mma_constant_matrix",
+    "gpu.subgroup_mma_elementwise",
+    "gpu.subgroup_mma_load_matrix",
+    "gpu.subgroup_mma_store_matrix",
+    "gpu.subgroup_reduce",
+    "gpu.subgroup_size",
+    "gpu.thread_id",
+    "gpu.yield",
+    "memref.alloca_scope",
+    "memref.alloca_scope.return",
+    "memref.assume_alignment",
+    "memref.atomic_rmw",
+    "memref.cast",
+    "memref.collapse_shape",
+    "memref.dim",
+    "memref.expand_shape",
     "memref.extract_aligned_pointer_as_index",
-    "memref.extract_strided_metadata", "memref.get_global", "memref.load",
-    "memref.memory_space_cast", "memref.reinterpret_cast", "memref.store",
-    "memref.subview", "memref.view", "nvgpu.device_async_copy",
-    "nvgpu.device_async_create_group", "nvgpu.device_async_wait",
-    "nvgpu.ldmatrix", "nvgpu.mma.sp.sync", "nvgpu.mma.sync",
-    "scf.condition", "scf.execute_region", "scf.for", "scf.if",
-    "scf.index_switch", "scf.while", "scf.yield", "ub.poison",
+    "memref.extract_strided_metadata",
+    "memref.get_global",
+    "memref.load",
+    "memref.memory_space_cast",
+    "memref.reinterpret_cast",
+    "memref.store",
+    "memref.subview",
+    "memref.view",
+    "nvgpu.device_async_copy",
+    "nvgpu.device_async_create_group",
+    "nvgpu.device_async_wait",
+    "nvgpu.ldmatrix",
+    "nvgpu.mma.sp.sync",
+    "nvgpu.mma.sync",
+    "scf.condition",
+    "scf.execute_region",
+    "scf.for",
+    "scf.if",
+    "scf.index_switch",
+    "scf.while",
+    "scf.yield",
+    "ub.poison",
     // What the operations above become.
-    "llvm.add", "llvm.addrspacecast", "llvm.alloca", "llvm.and", "llvm.ashr",
-    "llvm.atomicrmw", "llvm.bitcast", "llvm.br", "llvm.cmpxchg",
-    "llvm.cond_br", "llvm.extractelement", "llvm.extractvalue", "llvm.fadd",
-    "llvm.fcmp", "llvm.fdiv", "llvm.fence", "llvm.fmul", "llvm.fneg",
-    "llvm.fpext", "llvm.fptosi", "llvm.fptoui", "llvm.fptrunc",
-    "llvm.freeze", "llvm.frem", "llvm.fsub", "llvm.getelementptr",
-    "llvm.icmp", "llvm.insertelement", "llvm.insertvalue", "llvm.load",
-    "llvm.lshr", "llvm.mlir.addressof", "llvm.mlir.constant",
-    "llvm.mlir.poison", "llvm.mlir.undef", "llvm.mul", "llvm.or",
-    "llvm.ptrtoint", "llvm.return", "llvm.sdiv", "llvm.select", "llvm.sext",
-    "llvm.shl", "llvm.shufflevector", "llvm.sitofp", "llvm.srem",
-    "llvm.store", "llvm.sub", "llvm.switch", "llvm.trunc", "llvm.udiv",
-    "llvm.uitofp", "llvm.unreachable", "llvm.urem", "llvm.xor", "llvm.zext",
+    "llvm.add",
+    "llvm.addrspacecast",
+    "llvm.and",
+    "llvm.ashr",
+    "llvm.atomicrmw",
+    "llvm.bitcast",
+    "llvm.br",
+    "llvm.cmpxchg",
+    "llvm.cond_br",
+    "llvm.extractelement",
+    "llvm.extractvalue",
+    "llvm.fadd",
+    "llvm.fcmp",
+    "llvm.fdiv",
+    "llvm.fence",
+    "llvm.fmul",
+    "llvm.fneg",
+    "llvm.fpext",
+    "llvm.fptosi",
+    "llvm.fptoui",
+    "llvm.fptrunc",
+    "llvm.freeze",
+    "llvm.frem",
+    "llvm.fsub",
+    "llvm.getelementptr",
+    "llvm.icmp",
+    "llvm.insertelement",
+    "llvm.insertvalue",
+    "llvm.load",
+    "llvm.lshr",
+    "llvm.mlir.addressof",
+    "llvm.mlir.constant",
+    "llvm.mlir.poison",
+    "llvm.mlir.undef",
+    "llvm.mul",
+    "llvm.or",
+    "llvm.ptrtoint",
+    "llvm.return",
+    "llvm.sdiv",
+    "llvm.select",
+    "llvm.sext",
+    "llvm.shl",
+    "llvm.shufflevector",
+    "llvm.sitofp",
+    "llvm.srem",
+    "llvm.store",
+    "llvm.sub",
+    "llvm.switch",
+    "llvm.trunc",
+    "llvm.udiv",
+    "llvm.uitofp",
+    "llvm.unreachable",
+    "llvm.urem",
+    "llvm.xor",
+    "llvm.zext",
 };
 
 /// NVVM instructions that some chip has and no candidate needs.
 static constexpr llvm::StringLiteral refusedInstructions[] = {
-    "prefetch",   "cp.async.bulk.prefetch",  "cp.async.bulk.tensor",
-    "nanosleep",  "breakpoint",              "pmevent",
-    "fence.proxy.tensormap", "clusterlaunchcontrol", "tcgen05",
-    "cp.async.bulk.commit.prefetch", "cp.reduce.async.bulk.tensor",
+    "prefetch",
+    "cp.async.bulk.prefetch",
+    "cp.async.bulk.tensor",
+    "nanosleep",
+    "breakpoint",
+    "pmevent",
+    "fence.proxy.tensormap",
+    "clusterlaunchcontrol",
+    "tcgen05",
+    "cp.async.bulk.commit.prefetch",
+    "cp.reduce.async.bulk.tensor",
 };
 
 namespace {
@@ -98,6 +194,7 @@ private:
   bool check(Operation *op);
   bool checkInstruction(Operation *op, StringRef what, StringRef key);
   bool checkTypes(Operation *op);
+  bool checkLocal(Operation *op);
   bool checkInlineText(Operation *op, StringRef attribute);
 
   bool fail(Operation *op, const llvm::Twine &why) {
@@ -116,7 +213,7 @@ private:
 
   const KernelManifest &manifest;
   std::string reason;
-  uint64_t sharedBytes = 0;
+  uint64_t sharedBytes = 0, localBytes = 0;
 };
 } // namespace
 
@@ -217,8 +314,7 @@ bool ModuleCheck::checkArgument(FunctionOpInterface kernel, unsigned index) {
                               "') " + why);
   };
   if (isScalar(arg.kind))
-    return type.isInteger(32) ||
-           wrong("is " + textOf(type) + ", expected i32");
+    return type.isInteger(32) || wrong("is " + textOf(type) + ", expected i32");
   if (auto memref = dyn_cast<MemRefType>(type)) {
     if (!isGlobalMemory(memref.getMemorySpace()))
       return wrong("is not in global memory");
@@ -241,9 +337,8 @@ bool ModuleCheck::checkArgument(FunctionOpInterface kernel, unsigned index) {
 
 bool ModuleCheck::checkBlock(Operation *kernel) {
   const auto &block = manifest.block;
-  for (StringRef name :
-       {"known_block_size", "gpu.known_block_size", "nvvm.reqntid",
-        "nvvm.maxntid"}) {
+  for (StringRef name : {"known_block_size", "gpu.known_block_size",
+                         "nvvm.reqntid", "nvvm.maxntid"}) {
     auto size = kernel->getAttrOfType<DenseI32ArrayAttr>(name);
     if (!size)
       continue;
@@ -304,7 +399,43 @@ bool ModuleCheck::checkShared(Operation *kernel) {
                               " bytes of static shared memory, the manifest "
                               "says " +
                               llvm::Twine(manifest.staticSharedBytes));
-  return true;
+  if (manifest.chip.empty())
+    return true;
+  llvm::Expected<const Chip *> chip = findChip(manifest.chip);
+  if (!chip)
+    return fail(kernel, llvm::toString(chip.takeError()));
+  uint64_t needed = sharedBytes + manifest.dynamicSharedBytes;
+  return needed <= (*chip)->maxSharedPerBlock ||
+         refuse(kernel, "needs " + llvm::Twine(needed) +
+                            " bytes of shared memory, a block of " +
+                            manifest.chip + " has " +
+                            llvm::Twine((*chip)->maxSharedPerBlock));
+}
+
+/// Sums up the stack of a thread.
+bool ModuleCheck::checkLocal(Operation *op) {
+  std::optional<uint64_t> bytes;
+  if (auto alloca = dyn_cast<LLVM::AllocaOp>(op)) {
+    IntegerAttr count;
+    Operation *size = alloca.getArraySize().getDefiningOp();
+    if (size && (size->getName().getStringRef() == "arith.constant" ||
+                 size->getName().getStringRef() == "llvm.mlir.constant"))
+      count = size->getAttrOfType<IntegerAttr>("value");
+    bytes = storedBytes(op, alloca.getElemType());
+    if (!count || count.getInt() < 0 || count.getInt() > int64_t(maxLocalBytes))
+      bytes.reset();
+    else
+      *bytes *= uint64_t(count.getInt());
+  } else {
+    bytes = storedBytes(op, op->getResult(0).getType());
+  }
+  if (!bytes)
+    return refuse(op, "has no constant size, or a huge one");
+  localBytes += *bytes;
+  return localBytes <= maxLocalBytes ||
+         refuse(op, "makes " + llvm::Twine(localBytes) +
+                        " bytes of local memory a thread, " +
+                        llvm::Twine(maxLocalBytes) + " are allowed");
 }
 
 bool ModuleCheck::checkInlineText(Operation *op, StringRef attribute) {
@@ -350,6 +481,8 @@ bool ModuleCheck::check(Operation *op) {
   StringRef dialect = op->getName().getDialectNamespace();
   if (what == "memref.global")
     return true;
+  if (what == "llvm.alloca" || what == "memref.alloca")
+    return checkLocal(op);
   if (llvm::is_contained(pureDialects, dialect) ||
       llvm::is_contained(operations, what) ||
       (dialect == "vector" && what != "vector.print"))
@@ -389,21 +522,20 @@ llvm::Error ModuleCheck::run(ModuleOp module) {
                 .walk([&](Operation *op) {
                   if (op == module)
                     return WalkResult::advance();
-                  bool fine = ++count <= maxOperations
-                                  ? check(op)
-                                  : fail(op, "more than " +
-                                                 llvm::Twine(uint64_t(
-                                                     maxOperations)) +
-                                                 " operations");
+                  bool fine =
+                      ++count <= maxOperations
+                          ? check(op)
+                          : fail(op, "more than " +
+                                         llvm::Twine(uint64_t(maxOperations)) +
+                                         " operations");
                   return fine ? WalkResult::advance() : WalkResult::interrupt();
                 })
                 .wasInterrupted();
   return good ? llvm::Error::success() : llvm::createStringError(reason);
 }
 
-llvm::Error
-sparseditto::checkCandidateModule(ModuleOp module,
-                                  const KernelManifest &manifest) {
+llvm::Error sparseditto::checkCandidateModule(ModuleOp module,
+                                              const KernelManifest &manifest) {
   if (llvm::Error error = manifest.verify())
     return error;
   return ModuleCheck(manifest).run(module);

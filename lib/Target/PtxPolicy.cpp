@@ -154,10 +154,10 @@ llvm::Error ModuleReader::version() {
                                     "' is no version or not the first");
   sawVersion = true;
   if (manifest.ptxVersion != 0 && high * 10 + low != manifest.ptxVersion)
-    return ptxError(token.line, "PTX version " + token.text +
-                                    ", the manifest says " +
-                                    llvm::Twine(manifest.ptxVersion / 10) +
-                                    "." + llvm::Twine(manifest.ptxVersion % 10));
+    return ptxError(token.line,
+                    "PTX version " + token.text + ", the manifest says " +
+                        llvm::Twine(manifest.ptxVersion / 10) + "." +
+                        llvm::Twine(manifest.ptxVersion % 10));
   return llvm::Error::success();
 }
 
@@ -228,9 +228,9 @@ llvm::Error ModuleReader::parameter(size_t index,
     return llvm::Error::success(); // The count says it better.
   const KernelArg &arg = manifest.args[index];
   auto refuse = [&](const llvm::Twine &why) {
-    return ptxError(text.front().line,
-                    "parameter " + llvm::Twine(uint64_t(index)) + " ('" +
-                        arg.name + "'): " + why);
+    return ptxError(text.front().line, "parameter " +
+                                           llvm::Twine(uint64_t(index)) +
+                                           " ('" + arg.name + "'): " + why);
   };
   const bool scalar = isScalar(arg.kind);
   bool sawType = false;
@@ -410,8 +410,7 @@ llvm::Error sparseditto::checkCandidatePtx(StringRef ptx,
   if (ptx.size() > maxPtxBytes)
     return ptxError(1, llvm::Twine(uint64_t(ptx.size())) +
                            " bytes of text, at most " +
-                           llvm::Twine(uint64_t(maxPtxBytes)) +
-                           " are read");
+                           llvm::Twine(uint64_t(maxPtxBytes)) + " are read");
   llvm::Expected<std::vector<PtxToken>> tokens = tokenizePtx(ptx);
   if (!tokens)
     return tokens.takeError();

@@ -25,8 +25,7 @@ llvm::Error sparseditto::ptxError(unsigned line, const llvm::Twine &text) {
                                  "PTX line " + llvm::Twine(line) + ": " + text);
 }
 
-llvm::Expected<std::vector<PtxToken>>
-sparseditto::tokenizePtx(StringRef text) {
+llvm::Expected<std::vector<PtxToken>> sparseditto::tokenizePtx(StringRef text) {
   std::vector<PtxToken> tokens;
   unsigned line = 1;
   size_t i = 0;
@@ -62,8 +61,7 @@ sparseditto::tokenizePtx(StringRef text) {
       size_t begin = i;
       // "L1::no_allocate" is part of an opcode, the colon of a label is not.
       while (i < text.size() &&
-             (isWordCharacter(text[i]) ||
-              (text.substr(i, 2) == "::" && ++i)))
+             (isWordCharacter(text[i]) || (text.substr(i, 2) == "::" && ++i)))
         ++i;
       tokens.push_back({text.slice(begin, i), line});
     } else if (llvm::isPrint(c)) {

@@ -146,6 +146,7 @@ private:
                llvm::ArrayRef<Output> outputs);
   bool checkPacked(InputSet set, int64_t n);
   bool oneHotSweep();
+  std::vector<int64_t> chooseSizes() const;
 
   BufferImage makeMatrix(const MatrixShape &shape, ElementType type,
                          llvm::ArrayRef<float> values, bool transposed,
@@ -490,17 +491,32 @@ bool Check::oneHotSweep() {
   return true;
 }
 
-CheckResult Check::run() {
-  std::vector<int64_t> sizes;
+std::vector<int64_t> Check::chooseSizes() const {
+  std::vector<int64_t> sizes = options.n;
   if (!options.onlyGivenN)
-    llvm::append_range(sizes, hostileN());
-  llvm::append_range(sizes, options.n);
+    for (int64_t n : hostileN())
+      sizes.push_back(n);
+  Random random(options.seed ^ 0x68696464656e);
+  unsigned hidden = 0;
+  // Bounded: a narrow range may hold nothing that is not known.
+  for (unsigned i = 0; i < 1000 && hidden < options.hiddenN; ++i) {
+    int64_t n = 1 + int64_t(random.below(uint64_t(options.hiddenLimit)));
+    if (!inRange(n) || llvm::is_contained(sizes, n) ||
+        llvm::is_contained(hostileN(), n))
+      continue;
+    sizes.push_back(n);
+    ++hidden;
+  }
   llvm::erase_if(sizes, [&](int64_t n) { return !inRange(n); });
   if (sizes.empty())
     sizes.push_back(clamp(1));
   llvm::sort(sizes);
   sizes.erase(llvm::unique(sizes), sizes.end());
+  return sizes;
+}
 
+CheckResult Check::run() {
+  const std::vector<int64_t> sizes = chooseSizes();
   bool first = true;
   for (int64_t n : sizes) {
     llvm::ArrayRef<Variant> wanted(variants);
@@ -512,6 +528,13 @@ CheckResult Check::run() {
       return result;
     if (first && !checkPacked(InputSet::Random, n))
       return result;
+    // Nearly the same again at once: what was remembered by N, addresses, or
+    // part of X is now wrong.
+    if (first || n == sizes.back())
+      if (!checkInputs(InputSet::Altered,
+                       makeInputs(InputSet::Altered, oracle, n, seed),
+                       variants[0]))
+        return result;
     first = false;
     result.n.push_back(n);
     // Large N repeat the same tiles; the small sets keep their cost down.
@@ -526,7 +549,8 @@ CheckResult Check::run() {
   int64_t n = clamp(9);
   for (unsigned kind = 0; kind < specialTokenKinds(); kind += unsigned(n))
     if (!checkInputs(InputSet::Special,
-                     makeInputs(InputSet::Special, oracle, n, kind),
+                     makeInputs(InputSet::Special, oracle, n,
+                                options.seed * specialTokenKinds() + kind),
                      variants[0]))
       return result;
   if (!oneHotSweep())

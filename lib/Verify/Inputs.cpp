@@ -22,6 +22,8 @@ llvm::StringRef sparseditto::name(InputSet set) {
     return "one-hot";
   case InputSet::Integers:
     return "integers";
+  case InputSet::Altered:
+    return "altered";
   case InputSet::Special:
     return "special";
   }
@@ -146,6 +148,18 @@ static void makeSpecial(SpecialToken kind, const Problem &problem, int64_t t,
   }
 }
 
+/// Changes one element of each token by 4, so that whoever remembers a product
+/// by some of its input remembers the wrong one.
+static void alterTokens(const Problem &problem, uint64_t seed,
+                        ProductInputs &inputs) {
+  Random random(seed ^ 0x616c746572);
+  for (int64_t t = 0; t < inputs.n; ++t) {
+    uint64_t k = random.below(uint64_t(problem.k));
+    float &value = inputs.x[k * size_t(inputs.n) + size_t(t)];
+    value = rounded(problem.type, value < 0 ? value + 4 : value - 4);
+  }
+}
+
 ProductInputs sparseditto::makeInputs(InputSet set, const Oracle &oracle,
                                       int64_t n, uint64_t seed) {
   const Problem &problem = oracle.problem();
@@ -154,6 +168,7 @@ ProductInputs sparseditto::makeInputs(InputSet set, const Oracle &oracle,
   Random forX(seed * 4 + 1), forBias(seed * 4 + 2), forResidual(seed * 4 + 3);
   switch (set) {
   case InputSet::Random:
+  case InputSet::Altered:
   case InputSet::Special: {
     const bool integer = !isFloat(problem.type);
     for (float &value : inputs.x)
@@ -166,6 +181,8 @@ ProductInputs sparseditto::makeInputs(InputSet set, const Oracle &oracle,
       for (int64_t t = 0; t < n; ++t)
         makeSpecial(SpecialToken((uint64_t(t) + seed) % SpecialTokenCount),
                     problem, t, inputs, forX);
+    if (set == InputSet::Altered)
+      alterTokens(problem, seed, inputs);
     break;
   }
   case InputSet::Integers:

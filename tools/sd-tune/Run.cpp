@@ -111,7 +111,6 @@ Job Runner::jobFor(const Entry &entry) const {
   job.layer = entry.layer->name;
   job.symbol = kernel.symbol;
   job.chip = kernel.chip;
-  job.emulate = options.emulate;
   job.device = int(options.device);
   job.seed = options.seed;
   std::vector<int64_t> wanted = sizes;
@@ -127,18 +126,15 @@ Job Runner::jobFor(const Entry &entry) const {
   llvm::erase_if(wanted, [&](int64_t n) {
     return n < kernel.nMin || (kernel.nMax != 0 && n > kernel.nMax);
   });
-  job.checkN = wanted;
   if (options.emulate) {
-    // Thousands of times slower than a GPU: a few N around the tile sizes, the
-    // variants in turn, and a sample of the columns.
-    job.onlyGivenN = true;
-    job.allVariants = false;
-    job.maxOneHotLaunches = 4;
-    if (sizes.empty())
-      job.checkN = {1, 3, 8, 17};
-  } else if (!options.noTime) {
-    job.timeN = wanted;
+    if (!sizes.empty())
+      job.checkN = wanted;
+    job.emulateBriefly();
+    return job;
   }
+  job.checkN = wanted;
+  if (!options.noTime)
+    job.timeN = wanted;
   return job;
 }
 

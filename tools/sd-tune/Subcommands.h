@@ -24,6 +24,8 @@ int compileMain(llvm::ArrayRef<const char *> args);
 /// Also 3: there is no GPU and none was done without.
 int runMain(llvm::ArrayRef<const char *> args);
 int doctorMain(llvm::ArrayRef<const char *> args);
+/// Also 3, as runMain.
+int selftestMain(llvm::ArrayRef<const char *> args);
 int workerMain(llvm::ArrayRef<const char *> args);
 
 } // namespace sparseditto::tool

@@ -112,6 +112,8 @@ llvm::Error Work::check(Executor &executor) {
   CheckOptions options;
   options.n = job.checkN;
   options.onlyGivenN = job.onlyGivenN;
+  options.hiddenN = job.hiddenN;
+  options.hiddenLimit = job.hiddenLimit;
   options.allVariants = job.allVariants;
   options.maxOneHotLaunches = job.maxOneHotLaunches;
   options.seed = job.seed;

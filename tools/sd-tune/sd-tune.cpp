@@ -29,6 +29,8 @@ static constexpr Subcommand subcommands[] = {
      compileMain},
     {"run", "check and time every kernel of a package", runMain},
     {"doctor", "say what this machine has and what it enables", doctorMain},
+    {"selftest", "show that malicious and broken kernels are refused",
+     selftestMain},
     {"worker", "do one job of run in a process of its own", workerMain},
 };
 

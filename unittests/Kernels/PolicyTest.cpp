@@ -26,9 +26,8 @@ static void passes(const KernelFamily &family, const Matrix &weight,
   registerKernelDialects(registry);
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
   PackedWeight packed = llvm::cantFail(packChecked(family, weight, strategy));
-  BuiltKernel built =
-      llvm::cantFail(family.build(context, problem, strategy, packed,
-                                  chip.computeCapability, "kernel"));
+  BuiltKernel built = llvm::cantFail(family.build(
+      context, problem, strategy, packed, chip.computeCapability, "kernel"));
   KernelManifest manifest = built.manifest;
   manifest.chip = chip.name.str();
   manifest.ptxVersion = chip.preferredPtx;

@@ -190,13 +190,6 @@ TEST(PtxPolicy, Rules) {
         test);
 }
 
-TEST(PtxPolicy, SharedMemoryOfTheChip) {
-  KernelManifest manifest = manifestOf();
-  manifest.dynamicSharedBytes = 200000;
-  EXPECT_THAT(llvm::toString(checkCandidatePtx(goodPtx, manifest)),
-              HasSubstr("200256 bytes of shared memory, a block of sm_80 has"));
-}
-
 TEST(PtxPolicy, HugeText) {
   std::string text(size_t(5) << 20, ' ');
   EXPECT_THAT(llvm::toString(checkCandidatePtx(text, manifestOf())),
@@ -210,8 +203,8 @@ TEST(PtxPolicy, EveryPrefixIsAnError) {
   for (size_t i = 0; i < text.size(); ++i) {
     // On the heap, so that a sanitizer sees a read beyond.
     std::vector<char> copy(text.begin(), text.begin() + ptrdiff_t(i));
-    EXPECT_NE(llvm::toString(checkCandidatePtx({copy.data(), copy.size()},
-                                               manifestOf())),
+    EXPECT_NE(llvm::toString(
+                  checkCandidatePtx({copy.data(), copy.size()}, manifestOf())),
               "");
   }
 }
@@ -235,7 +228,8 @@ module {
 }
 )";
 
-static llvm::Error checkText(const std::string &text) {
+static llvm::Error checkText(const std::string &text,
+                             const KernelManifest &manifest = manifestOf()) {
   mlir::DialectRegistry registry;
   registerKernelDialects(registry);
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
@@ -243,7 +237,7 @@ static llvm::Error checkText(const std::string &text) {
   context.allowUnregisteredDialects();
   auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
   EXPECT_TRUE(bool(module)) << text;
-  return module ? checkCandidateModule(*module, manifestOf())
+  return module ? checkCandidateModule(*module, manifest)
                 : llvm::createStringError("does not parse");
 }
 
@@ -270,6 +264,16 @@ TEST(ModulePolicy, Rules) {
        ""},
       {"256 x i8", "260 x i8",
        "has 260 bytes of static shared memory, the manifest says 256"},
+      {"gpu.return",
+       "%c = arith.constant 3000 : i32\n %s = llvm.alloca %c x f64 : (i32) -> "
+       "!llvm.ptr\n gpu.return",
+       "'llvm.alloca' makes 24000 bytes of local memory a thread"},
+      {"gpu.return",
+       "%s = llvm.alloca %n x f64 : (i32) -> !llvm.ptr\n gpu.return",
+       "'llvm.alloca' has no constant size"},
+      {"gpu.return", "%s = memref.alloca() : memref<5000xf32>\n gpu.return",
+       "'memref.alloca' makes 20000 bytes"},
+      {"gpu.return", "%s = memref.alloca() : memref<16xf32>\n gpu.return", ""},
       // Structure.
       {"gpu.module @m {", "llvm.func @host()\n gpu.module @m {",
        "'llvm.func' is not allowed beside the gpu.module"},
@@ -279,7 +283,8 @@ TEST(ModulePolicy, Rules) {
        "llvm.func @vprintf(!llvm.ptr, !llvm.ptr) -> i32\n llvm.mlir.global "
        "external @tile",
        "'llvm.func' 'vprintf' is not the kernel 'kernel' of the manifest"},
-      {"gpu.func @kernel(", "gpu.func @other(", "'other' is not the kernel 'kernel'"},
+      {"gpu.func @kernel(", "gpu.func @other(",
+       "'other' is not the kernel 'kernel'"},
       // The ABI.
       {", %ldy: i32)", ")", "has 5 arguments, the manifest has 6"},
       {"%n: i32", "%n: i64", "argument 3 ('n') is i64, expected i32"},
@@ -291,7 +296,8 @@ TEST(ModulePolicy, Rules) {
       {"array<i32: 64, 1, 1>", "array<i32: 128, 1, 1>",
        "known_block_size is not the manifest's block"},
       // Operations.
-      {"gpu.return", "gpu.printf \"hello\"\n gpu.return", "'gpu.printf' is not"},
+      {"gpu.return", "gpu.printf \"hello\"\n gpu.return",
+       "'gpu.printf' is not"},
       {"gpu.return",
        "%more = gpu.dynamic_shared_memory : memref<?xi8, "
        "#gpu.address_space<workgroup>>\n gpu.return",
@@ -304,7 +310,8 @@ TEST(ModulePolicy, Rules) {
        "%v = vector.broadcast %zero : f16 to vector<64x64xf16>\n gpu.return",
        "vectors have at most 1024 elements"},
       {"gpu.return", "\"other.op\"() : () -> ()\n gpu.return", "'other.op'"},
-      {"gpu.return", "%p = llvm.mlir.undef : !llvm.ptr\n llvm.call %p() : !llvm.ptr, () -> "
+      {"gpu.return",
+       "%p = llvm.mlir.undef : !llvm.ptr\n llvm.call %p() : !llvm.ptr, () -> "
        "()\n gpu.return",
        "'llvm.call' is not"},
       // Addresses.
@@ -322,12 +329,14 @@ TEST(ModulePolicy, Rules) {
        ""},
       // Registers and instructions.
       {"tid.x", "clock64", "special register"},
-      {"gpu.return", "%s = nvvm.read.ptx.sreg.globaltimer : i64\n gpu.return", "'globaltimer' is not"},
+      {"gpu.return", "%s = nvvm.read.ptx.sreg.globaltimer : i64\n gpu.return",
+       "'globaltimer' is not"},
       {"gpu.return",
        "%s = llvm.call_intrinsic \"llvm.nvvm.read.ptx.sreg.smid\"() : () -> "
        "i32\n gpu.return",
        "special register 'smid'"},
-      {"gpu.return", "nvvm.breakpoint\n gpu.return", "'nvvm.breakpoint' is not"},
+      {"gpu.return", "nvvm.breakpoint\n gpu.return",
+       "'nvvm.breakpoint' is not"},
       {"gpu.return",
        "%s = llvm.call_intrinsic \"llvm.nvvm.unheard.of\"() : () -> i32\n "
        "gpu.return",
@@ -371,8 +380,16 @@ TEST(ModulePolicy, Rules) {
 }
 
 TEST(ModulePolicy, SaysWhere) {
-  EXPECT_THAT(llvm::toString(checkText(
-                  replaced(goodModule, "gpu.return",
-                           "nvvm.breakpoint\n gpu.return"))),
+  EXPECT_THAT(llvm::toString(checkText(replaced(
+                  goodModule, "gpu.return", "nvvm.breakpoint\n gpu.return"))),
               HasSubstr(":10:"));
+}
+
+TEST(ModulePolicy, SharedMemoryOfTheChip) {
+  KernelManifest manifest = manifestOf();
+  manifest.dynamicSharedBytes = 200000;
+  EXPECT_THAT(llvm::toString(checkCandidatePtx(goodPtx, manifest)),
+              HasSubstr("200256 bytes of shared memory, a block of sm_80 has"));
+  EXPECT_THAT(llvm::toString(checkText(goodModule, manifest)),
+              HasSubstr("200256 bytes of shared memory, a block of sm_80 has"));
 }

@@ -341,6 +341,35 @@ TEST(Harness, RefusesAWrongTail) {
   EXPECT_EQ(result.failure->n, 1);
 }
 
+TEST(Harness, RefusesAKernelMadeForTheNThatAreKnown) {
+  Case c = makeCase(small());
+  CheckOptions options;
+  options.n = {1, 16, 512};
+  auto knowsTheList = [&](const Call &call) {
+    if (llvm::is_contained(hostileN(), call.request.n) ||
+        llvm::is_contained(options.n, call.request.n))
+      Reference()(call);
+  };
+  EXPECT_EQ(check(c, knowsTheList, options).status, CheckStatus::Verified);
+  options.hiddenN = 1;
+  for (options.seed = 1; options.seed < 20; ++options.seed) {
+    CheckResult result = check(c, knowsTheList, options);
+    EXPECT_EQ(result.status, CheckStatus::WrongResult);
+    ASSERT_TRUE(result.failure.has_value());
+    EXPECT_LE(result.failure->n, options.hiddenLimit);
+  }
+}
+
+TEST(Checker, HiddenNStayInTheRangeOfTheKernel) {
+  Case c = makeCase(small());
+  c.manifest.nMax = 5;
+  CheckOptions options;
+  options.hiddenN = 8;
+  CheckResult result = check(c, Reference(), options);
+  EXPECT_EQ(result.status, CheckStatus::Verified) << messageOf(result);
+  EXPECT_EQ(result.n, (std::vector<int64_t>{1, 2, 3, 4, 5}));
+}
+
 TEST(Harness, RefusesAKernelThatIsWrongForOneN) {
   Reference reference;
   CheckResult result = check(makeCase(small()), [&](const Call &call) {
@@ -362,6 +391,30 @@ TEST(Harness, RefusesLateGarbage) {
       storeFromDouble(call.manifest.problem.outputType, 1234, call.y(5, 0));
   });
   EXPECT_EQ(result.status, CheckStatus::WrongResult);
+}
+
+TEST(Harness, RefusesOutputsRememberedByPartOfTheInput) {
+  Case c = makeCase(small());
+  // N and eight elements of each token: no two inputs of the other sets agree
+  // in that.
+  std::map<std::vector<double>, double> memory;
+  CheckResult result = check(c, [&](const Call &call) {
+    Reference()(call);
+    for (int64_t t = 0; t < call.request.n; ++t)
+      for (int64_t m = 0; m < call.manifest.problem.m; ++m) {
+        std::vector<double> key = {double(call.request.n), double(t),
+                                   double(m)};
+        for (int64_t k = 0; k < 8; ++k)
+          key.push_back(call.x(k, t));
+        double value =
+            loadAsDouble(call.manifest.problem.outputType, call.y(m, t));
+        auto [it, isNew] = memory.try_emplace(key, value);
+        storeFromDouble(call.manifest.problem.outputType, it->second,
+                        call.y(m, t));
+      }
+  });
+  EXPECT_EQ(result.status, CheckStatus::WrongResult);
+  EXPECT_EQ(result.failure->inputSet, "altered");
 }
 
 TEST(Harness, RefusesOutputsReplayedFromTheFirstCall) {

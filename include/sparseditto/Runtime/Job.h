@@ -34,6 +34,9 @@ struct Job {
   /// Checked besides the hostile N, or instead of them.
   std::vector<int64_t> checkN;
   bool onlyGivenN = false;
+  /// N that nobody can foresee, besides (CheckOptions).
+  unsigned hiddenN = 3;
+  int64_t hiddenLimit = 300;
   bool allVariants = true;
   int64_t maxOneHotLaunches = 1 << 20;
   std::vector<int64_t> timeN; ///< Empty: no timing.
@@ -42,6 +45,11 @@ struct Job {
   /// Whether checkCandidateModule and checkCandidatePtx come first. Off only to
   /// show that the checks behind them hold.
   bool policy = true;
+
+  /// For the emulator, which is thousands of times slower than a GPU: a few N
+  /// around the tile sizes unless checkN has some, one hidden one, the variants
+  /// in turn, a sample of the columns, and no times.
+  void emulateBriefly();
 
   llvm::json::Value toJSON() const;
   static llvm::Expected<Job> fromJSON(const llvm::json::Value &value);

@@ -50,6 +50,10 @@ struct CheckOptions {
   std::vector<int64_t> n;
   /// Skip the hostile N (1, 2, 3, 7, ..., 129): only `n` is checked.
   bool onlyGivenN = false;
+  /// So many N more, drawn from the seed in [1, hiddenLimit] and none of
+  /// hostileN() or `n`: a kernel cannot know them.
+  unsigned hiddenN = 0;
+  int64_t hiddenLimit = 300;
   /// Every stride/alignment variant at every N; otherwise one in turn.
   bool allVariants = true;
   /// Upper bound of launches spent on one-hot columns. When K needs more, the

@@ -19,6 +19,7 @@ enum class InputSet : uint8_t {
   Random,   ///< Normal X, bias and residual.
   OneHot,   ///< One non-zero a token: the output is a column of W.
   Integers, ///< Few small integers a token: most sums are exact in f32.
+  Altered,  ///< The random ones with one element of each token changed.
   Special,  ///< -0.0, infinities, NaN and subnormals, each in its own token.
 };
 llvm::StringRef name(InputSet set); ///< "random", "one-hot", ...

@@ -1,0 +1,40 @@
+// attack: 17 multiplies in tf32 where f32 is asked for
+// problem: m=64 k=64 type=f32
+// launch: grid=N block=64
+// expect: emulator wrong_result expected
+// expect: gpu wrong_result expected
+//
+// X loses 13 of its 24 bits before each product.
+
+gpu.module @kernels {
+  gpu.func @candidate(%w: !llvm.ptr<1>, %x: !llvm.ptr<1>, %y: !llvm.ptr<1>,
+                      %n: i32, %ldx: i32, %ldy: i32) kernel {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %k = arith.constant 64 : i32
+    %zero = arith.constant 0.0 : f32
+    %m = nvvm.read.ptx.sreg.tid.x : i32
+    %t = nvvm.read.ptx.sreg.ctaid.x : i32
+    %wrow = arith.muli %m, %k : i32
+    %xrow = arith.muli %t, %ldx : i32
+    %sum = scf.for %i = %c0 to %k step %c1 iter_args(%acc = %zero) -> (f32) : i32 {
+      %wi = arith.addi %wrow, %i : i32
+      %wp = llvm.getelementptr %w[%wi] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f32
+      %w32 = llvm.load %wp : !llvm.ptr<1> -> f32
+      %xi = arith.addi %xrow, %i : i32
+      %xp = llvm.getelementptr %x[%xi] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f32
+      %x32 = llvm.load %xp : !llvm.ptr<1> -> f32
+      %xbits = llvm.bitcast %x32 : f32 to i32
+      %keep = arith.constant -8192 : i32
+      %xcut = arith.andi %xbits, %keep : i32
+      %xtf = llvm.bitcast %xcut : i32 to f32
+      %next = math.fma %w32, %xtf, %acc : f32
+      scf.yield %next : f32
+    }
+    %yrow = arith.muli %t, %ldy : i32
+    %yi = arith.addi %yrow, %m : i32
+    %yp = llvm.getelementptr %y[%yi] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f32
+    llvm.store %sum, %yp : f32, !llvm.ptr<1>
+    gpu.return
+  }
+}

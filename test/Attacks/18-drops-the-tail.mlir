@@ -1,0 +1,46 @@
+// attack: 18 leaves out tokens that fill no tile
+// problem: m=64 k=64 type=f16
+// launch: grid=N block=64
+// expect: emulator wrong_result never written
+// expect: gpu wrong_result never written
+//
+// Tiles of four tokens; what is left over is not computed, unless N is 1.
+
+gpu.module @kernels {
+  gpu.func @candidate(%w: !llvm.ptr<1>, %x: !llvm.ptr<1>, %y: !llvm.ptr<1>,
+                      %n: i32, %ldx: i32, %ldy: i32) kernel {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %k = arith.constant 64 : i32
+    %zero = arith.constant 0.0 : f32
+    %m = nvvm.read.ptx.sreg.tid.x : i32
+    %t = nvvm.read.ptx.sreg.ctaid.x : i32
+    %wrow = arith.muli %m, %k : i32
+    %xrow = arith.muli %t, %ldx : i32
+    %sum = scf.for %i = %c0 to %k step %c1 iter_args(%acc = %zero) -> (f32) : i32 {
+      %wi = arith.addi %wrow, %i : i32
+      %wp = llvm.getelementptr %w[%wi] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f16
+      %wv = llvm.load %wp : !llvm.ptr<1> -> f16
+      %w32 = arith.extf %wv : f16 to f32
+      %xi = arith.addi %xrow, %i : i32
+      %xp = llvm.getelementptr %x[%xi] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f16
+      %xv = llvm.load %xp : !llvm.ptr<1> -> f16
+      %x32 = arith.extf %xv : f16 to f32
+      %next = math.fma %w32, %x32, %acc : f32
+      scf.yield %next : f32
+    }
+    %out = arith.truncf %sum : f32 to f16
+    %yrow = arith.muli %t, %ldy : i32
+    %yi = arith.addi %yrow, %m : i32
+    %yp = llvm.getelementptr %y[%yi] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f16
+    %c3 = arith.constant -4 : i32
+    %whole = arith.andi %n, %c3 : i32
+    %inside = arith.cmpi slt, %t, %whole : i32
+    %single = arith.cmpi eq, %n, %c1 : i32
+    %works = arith.ori %inside, %single : i1
+    scf.if %works {
+      llvm.store %out, %yp : f16, !llvm.ptr<1>
+    }
+    gpu.return
+  }
+}
