@@ -11,7 +11,7 @@
 // unknown origin. These checks read it and refuse what no kernel of ours needs
 // and what could outlast a launch, call out, read clocks, hold on to caches, or
 // break the launch contract. They are the first line only: what passes still
-// runs in a worker, under the checker.
+// runs in a worker, under the checker. See docs/Trust.md.
 //
 //===----------------------------------------------------------------------===//
 

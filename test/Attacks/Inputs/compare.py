@@ -1,7 +1,7 @@
-"""compare.py SELFTEST.json CORPUS README.md
+"""compare.py SELFTEST.json CORPUS README.md Trust.md
 
-Every candidate of the corpus was run as its header says, and README's numbers
-are those of the corpus.
+Every candidate of the corpus was run as its header says, README's numbers are
+those of the corpus, and the table of Trust.md has a row for each attack.
 """
 
 import json
@@ -11,6 +11,7 @@ import sys
 
 report = json.loads(pathlib.Path(sys.argv[1]).read_text(encoding="utf-8"))
 corpus, readme = pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
+trust = pathlib.Path(sys.argv[4]).read_text(encoding="utf-8")
 runs = {(run["attack"], run["place"]): run for run in report["runs"]}
 attacks = emulated = 0
 for path in sorted(corpus.glob("*.mlir")) + sorted(corpus.glob("*.ptx")):
@@ -25,6 +26,9 @@ for path in sorted(corpus.glob("*.mlir")) + sorted(corpus.glob("*.ptx")):
             sys.exit(f"{path.name} {place}: expected {wanted}, got {run}")
         if not run["seed"]:
             sys.exit(f"{path.name} {place}: ran without a drawn seed")
+    row = f"| {mode} | `{path.name}` | "
+    if mode and row not in trust:
+        sys.exit(f"{sys.argv[4]} has no row that begins with {row}")
     attacks += mode != 0
     emulated += mode != 0 and bool(here)
 if runs:
