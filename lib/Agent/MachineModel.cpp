@@ -83,30 +83,41 @@ double MachineModel::waves(const CostModel &cost) const {
   return std::ceil(cost.blocks / (sms * std::max(1.0, resident)));
 }
 
-double MachineModel::predict(const CostModel &cost,
-                             llvm::StringRef family) const {
+MachineModel::Phases MachineModel::phases(const CostModel &cost,
+                                          llvm::StringRef family) const {
   Efficiency efficiency = efficiencyOf(family);
-  double memory = floorMicroseconds((cost.weightBytes + cost.activationBytes) /
+  Phases phases;
+  phases.memory = floorMicroseconds((cost.weightBytes + cost.activationBytes) /
                                     efficiency.memory);
   // What an SM does by itself goes only as fast as there are blocks for SMs:
   // 16 blocks of a small layer leave most of the chip idle.
   double busy =
       cost.blocks > 0 ? std::min(1.0, cost.blocks / double(sms)) : 1.0;
-  // A launch overlaps its phases, but never perfectly: the longest phase
-  // counts whole and the others a third.
-  std::array<double, 5> phases = {
-      memory, cost.l2Bytes / l2Bandwidth,
-      cost.sharedBytes / (sharedBandwidth * busy),
-      cost.tensorFlops / (tensorRate * efficiency.tensor * busy),
-      cost.fmaFlops / (fmaRate * efficiency.fma * busy)};
-  double longest = *std::max_element(phases.begin(), phases.end());
-  double sum = 0;
-  for (double phase : phases)
-    sum += phase;
+  phases.l2 = cost.l2Bytes / l2Bandwidth;
+  phases.shared = cost.sharedBytes / (sharedBandwidth * busy);
+  phases.tensor = cost.tensorFlops / (tensorRate * efficiency.tensor * busy);
+  phases.fma = cost.fmaFlops / (fmaRate * efficiency.fma * busy);
+  phases.fixed = cost.fixedMicroseconds;
   // What a block waits for before its product starts, the next wave waits for
   // again.
-  double staging = waves(cost) * cost.roundTrips * roundTripMicroseconds;
-  return longest + (sum - longest) / 3 + cost.fixedMicroseconds + staging;
+  phases.staging = waves(cost) * cost.roundTrips * roundTripMicroseconds;
+  return phases;
+}
+
+double MachineModel::Phases::total() const {
+  // A launch overlaps its phases, but never perfectly: the longest phase
+  // counts whole and the others a third.
+  const std::array<double, 5> overlapped = {memory, l2, shared, tensor, fma};
+  double longest = *std::max_element(overlapped.begin(), overlapped.end());
+  double sum = 0;
+  for (double phase : overlapped)
+    sum += phase;
+  return longest + (sum - longest) / 3 + fixed + staging;
+}
+
+double MachineModel::predict(const CostModel &cost,
+                             llvm::StringRef family) const {
+  return phases(cost, family).total();
 }
 
 double MachineModel::predictDenseLibrary(const Problem &problem,

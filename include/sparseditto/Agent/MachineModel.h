@@ -41,7 +41,15 @@ struct MachineModel {
   /// How often all SMs are filled until the grid is done; 1 if the family
   /// gives no count of blocks.
   double waves(const CostModel &cost) const;
-  /// Predicted time of a kernel with this counted work.
+  /// Microseconds that each part of a kernel's work takes by itself.
+  struct Phases {
+    double memory = 0, l2 = 0, shared = 0, tensor = 0, fma = 0; ///< Overlap.
+    double fixed = 0;   ///< Launch and reduction.
+    double staging = 0; ///< Waits before the product, of all waves.
+    double total() const;
+  };
+  Phases phases(const CostModel &cost, llvm::StringRef family) const;
+  /// Predicted time of a kernel with this counted work: phases().total().
   double predict(const CostModel &cost, llvm::StringRef family) const;
   /// Predicted time of the dense library's product.
   double predictDenseLibrary(const Problem &problem, int64_t n) const;
