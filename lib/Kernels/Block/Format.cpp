@@ -18,6 +18,8 @@ using llvm::support::endian::read32le;
 using llvm::support::endian::write32le;
 
 static constexpr int64_t stripColumns = KStrips::width;
+/// Stored strips of a weight without non-zeros.
+static constexpr int64_t unusedStrips = 2;
 
 /// The strips (first column / 16) with a non-zero in rows row0 .. row0+rows-1.
 static std::vector<uint32_t> keptStrips(const Matrix &weight, int64_t row0,
@@ -70,10 +72,14 @@ llvm::Expected<PackedWeight> block::pack(const Matrix &weight,
   packed.type = weight.type;
   packed.setAttribute("panel_rows", panelRows);
   packed.setAttribute("max_strips", int64_t(longest));
+  // No buffer is empty, even if nothing is kept.
+  int64_t stored = std::max<int64_t>(int64_t(total), unusedStrips);
   PackedBuffer values =
-      makeBuffer("values", weight.type, {int64_t(total), tilesPerPanel, 32, 8});
-  PackedBuffer columns =
-      makeBuffer("columns", ElementType::U32, {int64_t(total)});
+      makeBuffer("values", weight.type, {stored, tilesPerPanel, 32, 8});
+  PackedBuffer columns = makeBuffer("columns", ElementType::U32, {stored});
+  if (total == 0)
+    for (int64_t i = 0; i < unusedStrips; ++i)
+      write32le(&columns.bytes[i * 4], uint32_t(padding));
   PackedBuffer offsets = makeBuffer("offsets", ElementType::U32, {count + 1});
   PackedBuffer rows = makeBuffer("rows", ElementType::U32, {count});
   size_t next = 0;
@@ -148,7 +154,8 @@ llvm::Error block::checkBuffers(const PackedWeight &packed, PackedCheck check) {
                        formatName, i, row, count - 1);
     seen[row] = true;
   }
-  if (at(offsets, count) != total)
+  if (at(offsets, count) != total &&
+      !(at(offsets, count) == 0 && total == unusedStrips))
     return makeError("packed format '{0}': offsets end at {1}, expected {2}",
                      formatName, at(offsets, count), total);
   for (int64_t i = 0; i < total; ++i)

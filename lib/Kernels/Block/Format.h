@@ -12,7 +12,8 @@
 // kept exactly when R divides r; a taller panel keeps the union of its block
 // rows. Each panel's list is padded to an even length with a strip of zeros
 // at column ceil(K/16), past the matrix, where kernels read zeros for X: so
-// padding never multiplies an infinity.
+// padding never multiplies an infinity. If no strip is kept at all, two of
+// padding are stored that no panel names: no buffer is empty.
 //
 // Panels are stored longest first, so that the last thread blocks to start are
 // the short ones.
