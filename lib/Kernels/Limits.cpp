@@ -40,6 +40,17 @@ llvm::Error sparseditto::checkType(const FamilyDeclaration &declaration,
                    legal, name(problem.type));
 }
 
+llvm::Error
+sparseditto::checkOutputType(const FamilyDeclaration &declaration,
+                             const Problem &problem) {
+  if (problem.outputType == ElementType::F16 ||
+      problem.outputType == ElementType::BF16 ||
+      problem.outputType == ElementType::F32)
+    return llvm::Error::success();
+  return makeError("{0}: expected an output of f16, bf16 or f32, got {1}",
+                   declaration.name, name(problem.outputType));
+}
+
 llvm::Error sparseditto::checkSharedMemory(llvm::StringRef family,
                                            int64_t bytes,
                                            unsigned computeCapability,

@@ -122,7 +122,7 @@ public:
   Check(const KernelManifest &manifest, Oracle &oracle, Executor &executor,
         const CheckOptions &options)
       : manifest(manifest), problem(manifest.problem), oracle(oracle),
-        executor(executor), options(options) {}
+        executor(executor), options(options), turn(size_t(options.seed - 1)) {}
 
   llvm::Error upload(const PackedWeight &packed);
   CheckResult run();
@@ -161,7 +161,7 @@ private:
   const CheckOptions &options;
   std::vector<BufferImage> packedImages;
   CheckResult result;
-  size_t turn = 0; ///< Which variant is next when not all are run.
+  size_t turn; ///< Which variant is next when not all are run.
 };
 } // namespace
 

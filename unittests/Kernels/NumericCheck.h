@@ -9,11 +9,7 @@
 #ifndef SPARSEDITTO_UNITTESTS_KERNELS_NUMERICCHECK_H
 #define SPARSEDITTO_UNITTESTS_KERNELS_NUMERICCHECK_H
 
-#include "mlir/IR/MLIRContext.h"
-#include "sparseditto/Emulator/EmulatorExecutor.h"
-#include "sparseditto/Kernels/Family.h"
-#include "sparseditto/Target/Compile.h"
-#include "sparseditto/Verify/Checker.h"
+#include "EmulatedCheck.h"
 #include "gtest/gtest.h"
 
 namespace sparseditto::test {
@@ -42,18 +38,8 @@ inline void checkNumerically(const KernelFamily &family, const Matrix &weight,
                name(problem.epilogue.activation).str() +
                (problem.epilogue.bias ? " bias" : "") +
                (problem.epilogue.residual ? " residual" : ""));
-  mlir::DialectRegistry registry;
-  registerKernelDialects(registry);
-  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
-  auto packed = packChecked(family, weight, strategy);
-  ASSERT_TRUE(bool(packed)) << llvm::toString(packed.takeError());
-  auto built = family.build(context, problem, strategy, *packed,
-                            computeCapability, "kernel");
-  ASSERT_TRUE(bool(built)) << llvm::toString(built.takeError());
-  auto executor = EmulatorExecutor::create(*built->module, built->manifest);
-  ASSERT_TRUE(bool(executor)) << llvm::toString(executor.takeError());
-  auto result =
-      checkKernel(built->manifest, weight, *packed, **executor, options);
+  auto result = checkOnEmulator(family, weight, problem, strategy, options,
+                                computeCapability);
   ASSERT_TRUE(bool(result)) << llvm::toString(result.takeError());
   EXPECT_EQ(result->status, CheckStatus::Verified)
       << (result->failure ? result->failure->message : "");

@@ -21,6 +21,10 @@ unsigned maxSharedBytes(unsigned computeCapability);
 llvm::Error checkType(const FamilyDeclaration &declaration,
                       const Problem &problem);
 
+/// Success if kernels can store problem.outputType: f16, bf16 or f32.
+llvm::Error checkOutputType(const FamilyDeclaration &declaration,
+                            const Problem &problem);
+
 /// Success if a block may use `bytes` of shared memory. The error names the
 /// family, the knob to lower, what is needed and what there is.
 llvm::Error checkSharedMemory(llvm::StringRef family, int64_t bytes,

@@ -54,7 +54,8 @@ struct CheckOptions {
   /// hostileN() or `n`: a kernel cannot know them.
   unsigned hiddenN = 0;
   int64_t hiddenLimit = 300;
-  /// Every stride/alignment variant at every N; otherwise one in turn.
+  /// Every stride/alignment variant at every N; otherwise one in turn, of which
+  /// `seed` picks the first (1 begins with tight buffers).
   bool allVariants = true;
   /// Upper bound of launches spent on one-hot columns. When K needs more, the
   /// columns are spread evenly over K.

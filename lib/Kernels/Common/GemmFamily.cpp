@@ -183,11 +183,8 @@ llvm::Error GemmFamily::check(const Strategy &strategy, const Problem &problem,
     return error;
   if (llvm::Error error = checkType(decl, problem))
     return error;
-  if (problem.outputType != ElementType::F16 &&
-      problem.outputType != ElementType::BF16 &&
-      problem.outputType != ElementType::F32)
-    return makeError("{0}: expected an output of f16, bf16 or f32, got {1}",
-                     decl.name, sparseditto::name(problem.outputType));
+  if (llvm::Error error = checkOutputType(decl, problem))
+    return error;
   constexpr int64_t limit = int64_t(1) << 30;
   if (problem.m < 1 || problem.k < 1 || problem.m > limit || problem.k > limit)
     return makeError("{0}: expected M and K from 1 to 2^30, got {1}x{2}",

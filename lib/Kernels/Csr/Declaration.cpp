@@ -74,11 +74,8 @@ public:
 
   llvm::Error accepts(const PatternReport &report,
                       const Problem &problem) const override {
-    if (llvm::Error error = checkType(declaration(), problem))
+    if (llvm::Error error = checkProblem(problem))
       return error;
-    if (problem.k > csr::maxColumns)
-      return makeError("csr: expected at most {0} columns, got {1}",
-                       csr::maxColumns, problem.k);
     // 16-byte quads addressed with 31-bit indices.
     if (report.nnz / 4 + report.rows > INT32_MAX)
       return makeError("csr: {0} non-zeros are too many", report.nnz);
@@ -87,7 +84,12 @@ public:
 
   llvm::Error check(const Strategy &strategy, const Problem &problem,
                     unsigned computeCapability) const override {
-    if (llvm::Error error = checkKnobs(declaration(), strategy))
+    if (llvm::Error error =
+            KernelFamily::check(strategy, problem, computeCapability))
+      return error;
+    if (llvm::Error error = checkProblem(problem))
+      return error;
+    if (llvm::Error error = checkOutputType(declaration(), problem))
       return error;
     const int64_t tileN = *strategy.get("tile_n");
     if (*strategy.get("x_source") == csr::Shared)
@@ -118,6 +120,16 @@ public:
     if (llvm::Error error = check(strategy, problem, computeCapability))
       return error;
     return csr::build(context, problem, strategy, packed, symbol);
+  }
+
+private:
+  llvm::Error checkProblem(const Problem &problem) const {
+    if (llvm::Error error = checkType(declaration(), problem))
+      return error;
+    if (problem.k > csr::maxColumns)
+      return makeError("csr: expected at most {0} columns, got {1}",
+                       csr::maxColumns, problem.k);
+    return llvm::Error::success();
   }
 };
 } // namespace
