@@ -264,6 +264,19 @@ struct Decks {
 };
 } // namespace
 
+/// The family's best guess for the case's weight and tuneN, if it has one.
+static std::optional<Strategy> firstCandidate(const SweepCase &sweepCase) {
+  const Problem &problem = sweepCase.problem;
+  auto report = analyze(makeWeight(sweepCase.weight, problem.type, problem.m,
+                                   problem.k, sweepCase.seed),
+                        {.threads = 1});
+  std::vector<Strategy> guesses = sweepCase.family->candidates(
+      llvm::cantFail(std::move(report)), problem, computeCapability);
+  if (guesses.empty())
+    return std::nullopt;
+  return guesses.front();
+}
+
 std::vector<SweepCase> test::samplePlan(const KernelFamily &family,
                                         uint64_t seed) {
   Decks decks(family, seed);
@@ -285,8 +298,12 @@ std::vector<SweepCase> test::samplePlan(const KernelFamily &family,
           next.n.push_back(decks.n.deal());
         llvm::sort(next.n);
         next.n.erase(llvm::unique(next.n), next.n.end());
-        // Every other case has the defaults.
-        if (plan.size() % 2 != 0)
+        // One case in four has the defaults, one what the family would choose.
+        if (plan.size() % 4 == 2) {
+          next.problem.tuneN = next.n.back();
+          if (std::optional<Strategy> guess = firstCandidate(next))
+            next.strategy = *guess;
+        } else if (plan.size() % 2 != 0) {
           for (size_t i = 0; i < strategies.size(); ++i) {
             const Strategy &strategy =
                 strategies[nextStrategy++ % strategies.size()];
@@ -295,6 +312,7 @@ std::vector<SweepCase> test::samplePlan(const KernelFamily &family,
             next.strategy = strategy;
             break;
           }
+        }
         plan.push_back(std::move(next));
       }
   }
@@ -330,14 +348,10 @@ std::vector<SweepCase> test::fullPlan(const KernelFamily &family,
           }
         } else {
           next.problem.tuneN = 257;
-          auto report = analyze(makeWeight(next.weight, type, m, k, next.seed),
-                                {.threads = 1});
-          std::vector<Strategy> guesses = family.candidates(
-              llvm::cantFail(std::move(report)), next.problem,
-              computeCapability);
-          if (guesses.empty() || guesses.front() == next.strategy)
+          std::optional<Strategy> guess = firstCandidate(next);
+          if (!guess || *guess == next.strategy)
             return;
-          next.strategy = guesses.front();
+          next.strategy = *guess;
         }
         if (isLegal(family, next.strategy, next.problem))
           plan.push_back(std::move(next));
