@@ -40,9 +40,8 @@ llvm::Error sparseditto::checkType(const FamilyDeclaration &declaration,
                    legal, name(problem.type));
 }
 
-llvm::Error
-sparseditto::checkOutputType(const FamilyDeclaration &declaration,
-                             const Problem &problem) {
+llvm::Error sparseditto::checkOutputType(const FamilyDeclaration &declaration,
+                                         const Problem &problem) {
   if (problem.outputType == ElementType::F16 ||
       problem.outputType == ElementType::BF16 ||
       problem.outputType == ElementType::F32)

@@ -14,11 +14,11 @@
 
 using namespace sparseditto;
 
-llvm::Expected<CheckResult> test::checkOnEmulator(
-    const KernelFamily &family, const Matrix &weight, const Problem &problem,
-    const Strategy &strategy, const CheckOptions &options,
-    unsigned computeCapability, GuardedBufferOptions::Side side,
-    double *buildSeconds) {
+llvm::Expected<CheckResult>
+test::checkOnEmulator(const KernelFamily &family, const Matrix &weight,
+                      const Problem &problem, const Strategy &strategy,
+                      const CheckOptions &options, unsigned computeCapability,
+                      GuardedBufferOptions::Side side, double *buildSeconds) {
   const auto start = std::chrono::steady_clock::now();
   llvm::Expected<PackedWeight> packed = packChecked(family, weight, strategy);
   if (!packed)

@@ -19,12 +19,12 @@ namespace sparseditto::test {
 /// under the checker. An error if one of these steps fails; a kernel that is
 /// wrong is a result. Seconds spent until the first launch go to
 /// `buildSeconds`.
-llvm::Expected<CheckResult> checkOnEmulator(
-    const KernelFamily &family, const Matrix &weight, const Problem &problem,
-    const Strategy &strategy, const CheckOptions &options,
-    unsigned computeCapability = 90,
-    GuardedBufferOptions::Side side = GuardedBufferOptions::End,
-    double *buildSeconds = nullptr);
+llvm::Expected<CheckResult>
+checkOnEmulator(const KernelFamily &family, const Matrix &weight,
+                const Problem &problem, const Strategy &strategy,
+                const CheckOptions &options, unsigned computeCapability = 90,
+                GuardedBufferOptions::Side side = GuardedBufferOptions::End,
+                double *buildSeconds = nullptr);
 
 } // namespace sparseditto::test
 

@@ -120,9 +120,9 @@ TEST_P(PackProperty, EveryPatternShapeTypeAndKnobComesBack) {
       for (const WeightKindName &entry : allWeightKinds())
         for (auto [rows, cols] : shapes)
           for (Values values : {Values::Usual, Values::AnyBits})
-            if (roundTrips(makeWeight(entry.kind, type, rows, cols, ++seed,
-                                       values),
-                           strategy) &&
+            if (roundTrips(
+                    makeWeight(entry.kind, type, rows, cols, ++seed, values),
+                    strategy) &&
                 rows > 1 && cols > 3)
               packed.insert(entry.kind);
   // Whatever a family is for, these it can hold.
@@ -238,7 +238,8 @@ TEST(WeightKinds, AreWhatTheySay) {
   EXPECT_EQ(counts(WeightKind::DenseColumn, 40, 80).nnz, 40);
   EXPECT_TRUE(counts(WeightKind::TwoFour, 40, 80).satisfies24());
   EXPECT_FALSE(counts(WeightKind::Unstructured, 40, 80).satisfies24());
-  const BlockStats *blocks = counts(WeightKind::Blocks, 160, 160).findBlock(16, 16);
+  const BlockStats *blocks =
+      counts(WeightKind::Blocks, 160, 160).findBlock(16, 16);
   ASSERT_TRUE(blocks);
   PatternReport channels = counts(WeightKind::Channels, 60, 160);
   EXPECT_EQ(channels.rowCounts.zeros, 20);

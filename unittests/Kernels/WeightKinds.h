@@ -1,4 +1,5 @@
-//===- WeightKinds.h - Weights of every pattern --------------------*- C++ -*-===//
+//===- WeightKinds.h - Weights of every pattern --------------------*- C++
+//-*-===//
 //
 // Part of the SparseDitto project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -29,6 +30,7 @@ enum class WeightKind : uint8_t {
   Dense,
   Unstructured, ///< Two of five kept.
   VerySparse,   ///< One of 25 kept.
+  Ragged,       ///< Rows from empty to full, next to each other.
   TwoFour,      ///< One of the 11 masks with 0, 1 or 2 of 4, each alike.
   TwoFourRow,   ///< The same in one row, all others empty.
   Blocks,       ///< 16 x 16 blocks, two of five kept.
@@ -48,6 +50,7 @@ inline llvm::ArrayRef<WeightKindName> allWeightKinds() {
       {WeightKind::Dense, "dense"},
       {WeightKind::Unstructured, "unstructured"},
       {WeightKind::VerySparse, "very-sparse"},
+      {WeightKind::Ragged, "ragged"},
       {WeightKind::TwoFour, "two-four"},
       {WeightKind::TwoFourRow, "two-four-row"},
       {WeightKind::Blocks, "blocks"},
@@ -79,8 +82,8 @@ enum class Values : uint8_t {
 
 /// Fixed by its arguments, and never trivial: all but Empty keep something.
 inline Matrix makeWeight(WeightKind kind, ElementType type, int64_t rows,
-                          int64_t cols, uint64_t seed,
-                          Values values = Values::Usual) {
+                         int64_t cols, uint64_t seed,
+                         Values values = Values::Usual) {
   Matrix weight =
       llvm::cantFail(Matrix::allocate(name(kind), type, rows, cols));
   Random random(seed);
@@ -105,6 +108,8 @@ inline Matrix makeWeight(WeightKind kind, ElementType type, int64_t rows,
       return random.below(5) < 2;
     case WeightKind::VerySparse:
       return random.below(25) == 0;
+    case WeightKind::Ragged:
+      return random.below(4) < uint64_t(r * 3 % 5);
     case WeightKind::TwoFour:
     case WeightKind::TwoFourRow:
       if (c % 4 == 0)
@@ -135,7 +140,7 @@ inline Matrix makeWeight(WeightKind kind, ElementType type, int64_t rows,
         uint64_t bits = random.next();
         switch (random.below(6)) {
         case 0: // A NaN, mostly.
-          bits |= type == ElementType::F16 ? 0x7c00
+          bits |= type == ElementType::F16    ? 0x7c00
                   : type == ElementType::BF16 ? 0x7f80
                                               : 0x7f800000;
           break;

@@ -153,9 +153,9 @@ SweepOutcome test::runCase(const SweepCase &sweepCase, bool thorough) {
   options.maxOneHotLaunches = thorough ? 1 << 20 : 4;
   options.seed = sweepCase.seed;
   SweepOutcome outcome;
-  auto result = checkOnEmulator(*sweepCase.family, weight, problem,
-                                sweepCase.strategy, options, 90, sweepCase.side,
-                                &outcome.buildSeconds);
+  auto result =
+      checkOnEmulator(*sweepCase.family, weight, problem, sweepCase.strategy,
+                      options, 90, sweepCase.side, &outcome.buildSeconds);
   outcome.totalSeconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
           .count();

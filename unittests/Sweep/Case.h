@@ -28,9 +28,9 @@ struct SweepCase {
   uint64_t seed = 1; ///< Of the weight, the inputs and the stride variants.
   std::vector<int64_t> n;
 
-  /// "family=nm m=17 k=31 type=f16 out=f32 layout=token-major epilogue=bias+relu
-  /// weight=two-four side=end seed=3 n=1,8 knobs=tile_m:32": knobs that differ
-  /// from the defaults. parse() is the inverse.
+  /// "family=nm m=17 k=31 type=f16 out=f32 layout=token-major
+  /// epilogue=bias+relu weight=two-four side=end seed=3 n=1,8 knobs=tile_m:32":
+  /// knobs that differ from the defaults. parse() is the inverse.
   std::string str() const;
   static llvm::Expected<SweepCase> parse(llvm::StringRef text);
 };

@@ -21,7 +21,7 @@ static constexpr Layout bothLayouts[] = {Layout::TokenMajor,
                                          Layout::FeatureMajor};
 
 llvm::ArrayRef<int64_t> test::sweepSizes() {
-  static const int64_t sizes[] = {1,  2,  3,  7,  8,  15, 16, 17,  24, 31,
+  static const int64_t sizes[] = {1,  2,  3,  7,  8,  15, 16,  17,  24, 31,
                                   40, 56, 63, 64, 65, 72, 127, 129, 257};
   return sizes;
 }
@@ -69,12 +69,12 @@ std::vector<WeightKind> test::weightKinds(const KernelFamily &family) {
         if (packs && (knob.affectsPacking || value == knob.defaultValue)) {
           Strategy strategy = declaration.defaults();
           strategy.set(knob.name, value);
-          packs = succeeded(
-              family
-                  .pack(makeWeight(entry.kind, declaration.types[0], 257, 257,
-                                   1),
-                        strategy)
-                  .takeError());
+          packs =
+              succeeded(family
+                            .pack(makeWeight(entry.kind, declaration.types[0],
+                                             257, 257, 1),
+                                  strategy)
+                            .takeError());
         }
     if (packs)
       kinds.push_back(entry.kind);
@@ -185,7 +185,8 @@ test::coveringStrategies(const KernelFamily &family, bool pairs) {
     open.insert(some.begin(), some.end());
   while (!open.empty()) {
     auto gain = [&](size_t i) {
-      return llvm::count_if(met[i], [&](const Goal &g) { return open.count(g); });
+      return llvm::count_if(met[i],
+                            [&](const Goal &g) { return open.count(g); });
     };
     size_t best = 0;
     int64_t bestGain = gain(0);
@@ -205,7 +206,8 @@ test::coveringStrategies(const KernelFamily &family, bool pairs) {
 // Plans
 //===----------------------------------------------------------------------===//
 
-template <typename T> static void shuffle(std::vector<T> &items, Random &random) {
+template <typename T>
+static void shuffle(std::vector<T> &items, Random &random) {
   for (size_t i = items.size(); i > 1; --i)
     std::swap(items[i - 1], items[random.below(i)]);
 }
@@ -238,11 +240,16 @@ private:
 
 /// What both plans deal from.
 struct Decks {
+  static llvm::ArrayRef<int64_t> largeSizes() {
+    return sweepSizes().drop_while([](int64_t size) { return size < 31; });
+  }
+
   Decks(const KernelFamily &family, uint64_t seed)
       : random(seed), m(sweepSizes(), random), k(sweepSizes(), random),
-        n(sweepSizes(), random), weights(weightKinds(family), random),
-        sides({GuardedBufferOptions::End, GuardedBufferOptions::Start}, random) {
-  }
+        n(sweepSizes(), random), largeM(largeSizes(), random),
+        largeK(largeSizes(), random), weights(weightKinds(family), random),
+        sides({GuardedBufferOptions::End, GuardedBufferOptions::Start},
+              random) {}
 
   /// M, K, N and knobs are still to be set.
   SweepCase start(const KernelFamily &family, Layout layout, ElementType type) {
@@ -258,7 +265,7 @@ struct Decks {
   }
 
   Random random;
-  Deck<int64_t> m, k, n;
+  Deck<int64_t> m, k, n, largeM, largeK;
   Deck<WeightKind> weights;
   Deck<GuardedBufferOptions::Side> sides;
 };
@@ -292,8 +299,10 @@ std::vector<SweepCase> test::samplePlan(const KernelFamily &family,
         SweepCase next = decks.start(family, layout, type);
         next.problem.epilogue = epilogue;
         next.problem.outputType = outputs.deal();
-        next.problem.m = decks.m.deal();
-        next.problem.k = decks.k.deal();
+        // Knobs show in shapes of several tiles.
+        const bool withKnobs = plan.size() % 2 != 0;
+        next.problem.m = (withKnobs ? decks.largeM : decks.m).deal();
+        next.problem.k = (withKnobs ? decks.largeK : decks.k).deal();
         for (int i = 0; i < 3; ++i)
           next.n.push_back(decks.n.deal());
         llvm::sort(next.n);
@@ -303,7 +312,7 @@ std::vector<SweepCase> test::samplePlan(const KernelFamily &family,
           next.problem.tuneN = next.n.back();
           if (std::optional<Strategy> guess = firstCandidate(next))
             next.strategy = *guess;
-        } else if (plan.size() % 2 != 0) {
+        } else if (withKnobs) {
           for (size_t i = 0; i < strategies.size(); ++i) {
             const Strategy &strategy =
                 strategies[nextStrategy++ % strategies.size()];
@@ -362,8 +371,11 @@ std::vector<SweepCase> test::fullPlan(const KernelFamily &family,
           add(m, k, &defaults);
           add(m, k, nullptr);
         }
-      for (const Strategy &strategy : strategies)
+      for (const Strategy &strategy : strategies) {
         add(decks.m.deal(), decks.k.deal(), &strategy);
+        add(decks.largeM.deal(), decks.largeK.deal(), &strategy);
+        add(257, 257, &strategy);
+      }
     }
   }
   shuffle(plan, decks.random);

@@ -20,9 +20,8 @@ namespace {
 /// them over the machine.
 constexpr size_t shardCount = 8;
 
-class SweepSample
-    : public ::testing::TestWithParam<std::tuple<const KernelFamily *, size_t>> {
-};
+class SweepSample : public ::testing::TestWithParam<
+                        std::tuple<const KernelFamily *, size_t>> {};
 
 TEST_P(SweepSample, Verifies) {
   auto [family, shard] = GetParam();
@@ -194,10 +193,11 @@ public:
   llvm::Expected<Matrix> unpack(const PackedWeight &packed) const override {
     return base.unpack(packed);
   }
-  llvm::Expected<BuiltKernel>
-  build(mlir::MLIRContext &context, const Problem &problem,
-        const Strategy &strategy, const PackedWeight &packed, unsigned cc,
-        llvm::StringRef symbol) const override {
+  llvm::Expected<BuiltKernel> build(mlir::MLIRContext &context,
+                                    const Problem &problem,
+                                    const Strategy &strategy,
+                                    const PackedWeight &packed, unsigned cc,
+                                    llvm::StringRef symbol) const override {
     // A kernel without the bias, under a manifest that promises one.
     Problem without = problem;
     without.epilogue.bias = false;
