@@ -13,6 +13,9 @@
 using namespace sparseditto;
 using namespace sparseditto::chat;
 
+/// A server that objects more often is not worth asking.
+static constexpr size_t maxLessons = 16;
+
 /// OpenAI's reasoning models take only the newer name.
 static bool wantsCompletionCap(llvm::StringRef model) {
   model = model.rsplit('/').second.empty() ? model : model.rsplit('/').second;
@@ -114,6 +117,9 @@ bool Learned::learnTools() {
 
 bool Learned::learn(int status, const ServerError &error,
                     const OrderedJson &sent) {
+  // "At most 4095", "at most 4094", ...
+  if (lessons.size() >= maxLessons)
+    return false;
   llvm::StringRef message = error.message;
   // A missing model or a crash is not about a parameter unless it says so.
   bool suspicious = status == 400 || status == 422;

@@ -210,6 +210,17 @@ TEST(Learned, NoSystemRole) {
   EXPECT_EQ(messages[0]["content"], "be brief\n\nthe question");
 }
 
+TEST(Learned, AServerCannotObjectForEver) {
+  std::vector<Server::Step> steps;
+  for (int i = 0; i < 40; ++i)
+    steps.push_back(
+        refuse("max_tokens is at most " + std::to_string(4000 - i)));
+  Server server(steps);
+  EXPECT_EQ(failure(providerFor(configFor(server))->complete(ask(), {})).kind,
+            ChatErrorKind::BadRequest);
+  EXPECT_EQ(server.requests().size(), 17u);
+}
+
 TEST(Learned, AnErrorThatNamesNothingIsAnError) {
   Server server({refuse("the moon is full")});
   ChatRequest request = structured();
