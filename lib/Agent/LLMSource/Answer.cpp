@@ -93,13 +93,12 @@ proposalsSchema(llvm::ArrayRef<const KernelFamily *> families,
     properties["edits"] = json::Object{
         {"type", "array"},
         {"maxItems", 64},
-        {"items",
-         json::Object{{"type", "object"},
-                      {"properties",
-                       json::Object{{"before", text(maxEditLength)},
-                                    {"after", text(maxEditLength)}}},
-                      {"required", json::Array{"before", "after"}},
-                      {"additionalProperties", false}}}};
+        {"items", json::Object{{"type", "object"},
+                               {"properties",
+                                json::Object{{"before", text(maxEditLength)},
+                                             {"after", text(maxEditLength)}}},
+                               {"required", json::Array{"before", "after"}},
+                               {"additionalProperties", false}}}};
     properties["module"] = text(maxModuleLength);
   }
   return json::Object{
@@ -149,16 +148,15 @@ static llvm::Expected<int64_t> readKnob(const FamilyDeclaration &declaration,
     int64_t number;
     if (knob.valueNames.empty() && llvm::to_integer(*word, number, 10))
       return number;
-    return makeError("family {0}: knob '{1}' got '{2}', expected one of {3}",
-                     declaration.name, knob.name, word->take_front(40),
-                     knob.valueNames.empty()
-                         ? llvm::join(llvm::map_range(knob.values,
-                                                      [](int64_t v) {
-                                                        return std::to_string(
-                                                            v);
-                                                      }),
-                                      ", ")
-                         : llvm::join(knob.valueNames, ", "));
+    return makeError(
+        "family {0}: knob '{1}' got '{2}', expected one of {3}",
+        declaration.name, knob.name, word->take_front(40),
+        knob.valueNames.empty()
+            ? llvm::join(
+                  llvm::map_range(knob.values,
+                                  [](int64_t v) { return std::to_string(v); }),
+                  ", ")
+            : llvm::join(knob.valueNames, ", "));
   }
   return makeError("family {0}: knob '{1}' is neither a number nor a word",
                    declaration.name, knob.name);
@@ -174,28 +172,27 @@ sparseditto::readStrategy(const json::Object &object,
     return family->name() == *name;
   });
   if (it == families.end())
-    return makeError(
-        "unknown family '{0}', expected one of {1}", name->take_front(40),
-        llvm::join(llvm::map_range(
-                       families,
-                       [](const KernelFamily *family) {
-                         return family->name();
-                       }),
-                   ", "));
+    return makeError("unknown family '{0}', expected one of {1}",
+                     name->take_front(40),
+                     llvm::join(llvm::map_range(families,
+                                                [](const KernelFamily *family) {
+                                                  return family->name();
+                                                }),
+                                ", "));
   const FamilyDeclaration &declaration = (*it)->declaration();
   Strategy strategy = declaration.defaults();
   const json::Object *knobs = object.getObject("knobs");
   for (const auto &[key, value] : knobs ? *knobs : json::Object()) {
     const KnobDeclaration *knob = declaration.find(key);
     if (!knob)
-      return makeError("family {0} has no knob '{1}', expected one of {2}",
-                       declaration.name, llvm::StringRef(key).take_front(40),
-                       llvm::join(llvm::map_range(
-                                      declaration.knobs,
-                                      [](const KnobDeclaration &declared) {
-                                        return declared.name;
-                                      }),
-                                  ", "));
+      return makeError(
+          "family {0} has no knob '{1}', expected one of {2}", declaration.name,
+          llvm::StringRef(key).take_front(40),
+          llvm::join(llvm::map_range(declaration.knobs,
+                                     [](const KnobDeclaration &declared) {
+                                       return declared.name;
+                                     }),
+                     ", "));
     llvm::Expected<int64_t> number = readKnob(declaration, *knob, value);
     if (!number)
       return number.takeError();

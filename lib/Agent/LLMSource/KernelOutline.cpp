@@ -20,11 +20,14 @@ using namespace sparseditto;
 
 /// Operations that make the structure.
 static constexpr llvm::StringLiteral kinds[] = {
-    "gpu.func", "scf.for", "scf.while", "scf.if", "gpu.barrier",
-    "nvvm.barrier", "nvvm.cp.async", "nvvm.mbarrier", "nvvm.griddepcontrol",
-    "nvvm.ldmatrix", "nvvm.mma", "nvvm.wgmma", "nvvm.shfl", "llvm.load",
-    "llvm.store", "llvm.inline_asm", "memref.load", "memref.store",
-    "vector.load", "vector.store", "math.fma", "gpu.return",
+    "gpu.func",        "scf.for",       "scf.while",
+    "scf.if",          "gpu.barrier",   "nvvm.barrier",
+    "nvvm.cp.async",   "nvvm.mbarrier", "nvvm.griddepcontrol",
+    "nvvm.ldmatrix",   "nvvm.mma",      "nvvm.wgmma",
+    "nvvm.shfl",       "llvm.load",     "llvm.store",
+    "llvm.inline_asm", "memref.load",   "memref.store",
+    "vector.load",     "vector.store",  "math.fma",
+    "gpu.return",
 };
 
 static llvm::StringRef kindOf(llvm::StringRef line) {

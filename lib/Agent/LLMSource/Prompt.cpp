@@ -133,10 +133,9 @@ static std::string kernelText(const ProposalState &state, int64_t maxTokens) {
   if (!state.tools || !state.best || state.best->proposal.useLibrary ||
       state.best->proposal.rewrite || maxTokens < 200)
     return "";
-  llvm::Expected<std::string> listing =
-      state.tools->showKernel(state.best->proposal.strategy,
-                              AgentTools::Text::MLIR, /*line=*/0,
-                              /*context=*/0);
+  llvm::Expected<std::string> listing = state.tools->showKernel(
+      state.best->proposal.strategy, AgentTools::Text::MLIR, /*line=*/0,
+      /*context=*/0);
   if (!listing) {
     llvm::consumeError(listing.takeError());
     return "";

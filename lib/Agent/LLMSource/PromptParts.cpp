@@ -105,9 +105,9 @@ std::string prompt::productText(const ProposalState &state) {
 std::string prompt::weightText(const ProposalState &state) {
   const PatternReport &r = state.report;
   std::string text = "# Weight " + quoted(r.matrixName, 60) + "\n";
-  text += llvm::formatv("{0}, {1:F2} % zeros, {2} non-zeros. ",
-                        escaped(r.patternText(), 60), 100 * r.sparsity(),
-                        r.nnz);
+  text +=
+      llvm::formatv("{0}, {1:F2} % zeros, {2} non-zeros. ",
+                    escaped(r.patternText(), 60), 100 * r.sparsity(), r.nnz);
   if (!r.reason.empty())
     text += "Analysis: " + quoted(r.reason, 240) + ". ";
   auto counts = [&](const char *what, const CountStats &c) {
@@ -128,11 +128,12 @@ std::string prompt::weightText(const ProposalState &state) {
   for (int side : {16, 32, 64})
     if (const BlockStats *b = r.findBlock(side, side);
         b && b->blocks > 0 && b->nonZeroBlocks < 0.9 * double(b->blocks))
-      blocks += llvm::formatv("{0}{1}x{1}: {2:F1} % kept, {3:F1} % full",
-                              blocks.empty() ? "" : "; ", side,
-                              100 * double(b->nonZeroBlocks) / double(b->blocks),
-                              100 * b->fill)
-                    .str();
+      blocks +=
+          llvm::formatv("{0}{1}x{1}: {2:F1} % kept, {3:F1} % full",
+                        blocks.empty() ? "" : "; ", side,
+                        100 * double(b->nonZeroBlocks) / double(b->blocks),
+                        100 * b->fill)
+              .str();
   if (!blocks.empty())
     text += "Blocks " + blocks + ". ";
   if (r.blockDiagonal > 0)
@@ -157,8 +158,8 @@ std::string prompt::targetText(const ProposalState &state) {
       "memory a block and {8} an SM, {9} threads an SM, 65536 registers an "
       "SM. ",
       quoted(state.chip, 20), model.device,
-      model.measured ? "" : ", rates from data sheets",
-      model.sms, model.memoryBandwidth * 1e-6, model.l2Bandwidth * 1e-6,
+      model.measured ? "" : ", rates from data sheets", model.sms,
+      model.memoryBandwidth * 1e-6, model.l2Bandwidth * 1e-6,
       model.tensorRate * 1e-6, maxSharedBytes(state.computeCapability),
       model.sharedBytesPerSm, model.threadsPerSm);
   text += state.times == TimeSource::Measured
@@ -252,10 +253,9 @@ static std::string firstChoice(const KernelFamily &family,
       shortText(*best), least);
 }
 
-std::string
-prompt::familiesText(const ProposalState &state,
-                     llvm::ArrayRef<const KernelFamily *> accepting,
-                     bool help) {
+std::string prompt::familiesText(const ProposalState &state,
+                                 llvm::ArrayRef<const KernelFamily *> accepting,
+                                 bool help) {
   std::string text = "# Families that accept this weight\n";
   for (const KernelFamily *family : accepting) {
     const FamilyDeclaration &d = family->declaration();
@@ -288,10 +288,10 @@ std::string prompt::standingText(const ProposalState &state) {
     text += llvm::formatv("Dense library: {0:F2} us {1}. ", dense,
                           name(state.times));
   else
-    text += llvm::formatv("Dense library: {0:F2} us predicted. ",
-                          MachineModel::forChip(state.chip)
-                              .predictDenseLibrary(state.problem,
-                                                   state.problem.tuneN));
+    text += llvm::formatv(
+        "Dense library: {0:F2} us predicted. ",
+        MachineModel::forChip(state.chip)
+            .predictDenseLibrary(state.problem, state.problem.tuneN));
   if (state.targetSpeedup > 0)
     text += llvm::formatv("The run stops at {0:F2}x of dense. ",
                           state.targetSpeedup);
@@ -308,8 +308,7 @@ std::string prompt::standingText(const ProposalState &state) {
 
 std::string prompt::questionText(const ProposalState &state,
                                  const PromptOptions &options) {
-  std::string text =
-      llvm::formatv("# Question\nRound {0}. ", state.round);
+  std::string text = llvm::formatv("# Question\nRound {0}. ", state.round);
   if (state.budget.candidates < (int64_t(1) << 20))
     text += llvm::formatv("{0} candidates are left. ", state.budget.candidates);
   return text + llvm::formatv("Propose up to {0}, best first, none that was "
@@ -322,12 +321,12 @@ std::string prompt::questionText(const ProposalState &state,
 std::vector<ToolDeclaration>
 prompt::tools(llvm::ArrayRef<const KernelFamily *> families,
               const PromptOptions &options) {
-  std::string names = llvm::join(
-      llvm::map_range(families,
-                      [](const KernelFamily *family) {
-                        return "\"" + family->name().str() + "\"";
-                      }),
-      ",");
+  std::string names =
+      llvm::join(llvm::map_range(families,
+                                 [](const KernelFamily *family) {
+                                   return "\"" + family->name().str() + "\"";
+                                 }),
+                 ",");
   const std::string family =
       R"("family":{"type":"string","enum":[)" + names + "]}";
   std::vector<ToolDeclaration> result;
