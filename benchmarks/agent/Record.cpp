@@ -24,10 +24,13 @@
 #include "sparseditto/Tuning/KernelCache.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/LineIterator.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/ThreadPool.h"
 #include "llvm/Support/raw_ostream.h"
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 
@@ -45,6 +48,7 @@ struct Options {
 
 /// One weight with everything that is built for it.
 struct Weight {
+  std::string name;
   Matrix matrix;
   PatternReport report;
   Problem problem;
@@ -132,7 +136,7 @@ static uint64_t exhaustiveNumber(const Weight &weight, const Problem &problem,
 static json::Object describe(const Weight &weight, int64_t n) {
   const PatternReport &report = weight.report;
   return json::Object{{"kind", "case"},
-                      {"weight", weight.matrix.name},
+                      {"weight", weight.name},
                       {"n", n},
                       {"m", weight.problem.m},
                       {"k", weight.problem.k},
@@ -207,7 +211,7 @@ json::Object Recorder::measureCandidate(Weight &weight, int64_t n,
   Problem problem = weight.problem;
   problem.tuneN = n;
   json::Object row{{"kind", "candidate"},
-                   {"weight", weight.matrix.name},
+                   {"weight", weight.name},
                    {"n", n},
                    {"strategy", strategy.str()},
                    {"family", strategy.family},
@@ -282,7 +286,7 @@ void Recorder::measureCase(Weight &weight, int64_t n,
   for (json::Object &row : rows)
     line(std::move(row));
   llvm::errs() << llvm::formatv("{0}, N = {1}: {2} of {3} verified\n",
-                                weight.matrix.name, n, verified, pool.size());
+                                weight.name, n, verified, pool.size());
 }
 
 void Recorder::record(Weight &weight) {
@@ -292,6 +296,69 @@ void Recorder::record(Weight &weight) {
   build(weight, pools);
   for (auto [n, pool] : llvm::zip_equal(options.ns, pools))
     measureCase(weight, n, pool);
+}
+
+/// Copies a record with the predictions of today's machine model, which needs
+/// the weights but no GPU: what was measured stays.
+static void repredict(llvm::StringRef from, llvm::raw_ostream &os,
+                      std::map<std::string, Weight> &weights,
+                      const Options &options) {
+  auto buffer = llvm::MemoryBuffer::getFile(from);
+  if (!buffer)
+    fail(from + ": " + buffer.getError().message());
+  const Chip &chip = *take(findChip(options.chip));
+  const MachineModel &model = MachineModel::forChip(chip.name);
+  for (llvm::line_iterator it(**buffer); !it.is_at_eof(); ++it) {
+    json::Value value = take(json::parse(*it));
+    auto refuse = [&] {
+      fail(from + ":" + llvm::Twine(it.line_number()) + ": not a record");
+    };
+    json::Object *row = value.getAsObject();
+    if (!row)
+      refuse();
+    auto name = row->getString("weight");
+    auto n = row->getInteger("n");
+    if (!name || !n)
+      refuse();
+    auto weight = weights.find(name->str());
+    if (weight == weights.end())
+      fail(from + ": no file holds weight '" + *name + "'");
+    Problem problem = weight->second.problem;
+    problem.tuneN = *n;
+    if (row->getString("kind") == "case") {
+      (*row)["dense_predicted_us"] = model.predictDenseLibrary(problem, *n);
+    } else {
+      auto family = row->getString("family");
+      const json::Object *knobs = row->getObject("knobs");
+      const KernelFamily *known = family ? findFamily(*family) : nullptr;
+      if (!known || !knobs)
+        refuse();
+      Strategy strategy;
+      strategy.family = family->str();
+      for (const KnobDeclaration &knob : known->declaration().knobs)
+        strategy.set(knob.name,
+                     knobs->getInteger(knob.name).value_or(knob.defaultValue));
+      (*row)["predicted_us"] = model.predict(
+          known->cost(weight->second.report, problem, strategy, *n), *family);
+    }
+    os << value << "\n";
+  }
+}
+
+static Weight loadWeight(TensorFile &file, size_t index, llvm::StringRef path) {
+  Weight weight;
+  Matrix stored = take(file.load(index));
+  weight.matrix = take(stored.convertedTo(ElementType::F16));
+  // The name of an array in a file of one says little: "weight".
+  weight.name = file.tensors().size() == 1 ? llvm::sys::path::stem(path).str()
+                                           : file.tensors()[index].name;
+  weight.report = take(analyze(weight.matrix, AnalyzeOptions()));
+  Problem &problem = weight.problem;
+  problem.m = weight.matrix.rows;
+  problem.k = weight.matrix.cols;
+  problem.type = problem.outputType = ElementType::F16;
+  problem.layout = Layout::TokenMajor;
+  return weight;
 }
 
 static std::vector<int64_t> parseSizes(llvm::StringRef text) {
@@ -310,10 +377,10 @@ static std::vector<int64_t> parseSizes(llvm::StringRef text) {
 int main(int argc, char **argv) {
   const char *usage =
       "usage: agent-record OUT.jsonl [--n LIST] [--named COUNT] "
-      "[--random COUNT] FILE[#TENSOR]...";
+      "[--random COUNT] [--repredict RECORD.jsonl] FILE[#TENSOR]...";
   Options options;
   std::vector<std::string> files;
-  std::string out;
+  std::string out, from;
   auto count = [&](llvm::StringRef text) {
     unsigned value = 0;
     if (text.getAsInteger(10, value))
@@ -330,6 +397,8 @@ int main(int argc, char **argv) {
       options.named = count(argv[++i]);
     else if (argument == "--random")
       options.random = count(argv[++i]);
+    else if (argument == "--repredict")
+      from = argv[++i];
     else if (argument.starts_with("--"))
       fail(usage);
     else if (out.empty())
@@ -343,7 +412,10 @@ int main(int argc, char **argv) {
   llvm::raw_fd_ostream os(out, code);
   if (code)
     fail(out + ": " + code.message());
-  Recorder recorder(options, os);
+  std::optional<Recorder> recorder;
+  std::map<std::string, Weight> weights;
+  if (from.empty())
+    recorder.emplace(options, os);
   for (const std::string &argument : files) {
     auto [path, tensor] = llvm::StringRef(argument).split('#');
     auto file = take(TensorFile::open(path.str(), ReadOptions()));
@@ -354,24 +426,21 @@ int main(int argc, char **argv) {
       if (!info.unsupported.empty() || info.rank() < 2)
         continue;
       ++matched;
-      Matrix stored = take(file->load(index));
-      Weight weight;
-      weight.matrix = take(stored.convertedTo(ElementType::F16));
-      // The name of an array in a file of one says little: "weight".
-      weight.matrix.name = file->tensors().size() == 1
-                               ? llvm::sys::path::stem(path).str()
-                               : info.name;
-      weight.report = take(analyze(weight.matrix, AnalyzeOptions()));
-      Problem &problem = weight.problem;
-      problem.m = weight.matrix.rows;
-      problem.k = weight.matrix.cols;
-      problem.type = problem.outputType = ElementType::F16;
-      problem.layout = Layout::TokenMajor;
-      recorder.record(weight);
+      Weight weight = loadWeight(*file, index, path);
+      if (!recorder) {
+        // The bytes are of the file's mapping, which is not kept.
+        weight.matrix = Matrix();
+        std::string name = weight.name;
+        weights.emplace(std::move(name), std::move(weight));
+        continue;
+      }
+      recorder->record(weight);
     }
     if (!matched)
       fail(argument + ": no such matrix");
   }
+  if (!recorder)
+    repredict(from, os, weights, options);
   os.close();
   if (os.has_error())
     fail(out + ": " + os.error().message());

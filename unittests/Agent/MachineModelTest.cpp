@@ -115,6 +115,88 @@ TEST(MachineModel, SmallCsrProductsStayInTheMeasuredRange) {
   }
 }
 
+/// Sets the knobs of "tile_m=32,warps_k=8".
+static Strategy strategyOf(llvm::StringRef family, llvm::StringRef knobs) {
+  Strategy strategy = findFamily(family)->declaration().defaults();
+  while (!knobs.empty()) {
+    llvm::StringRef item, knob, text;
+    std::tie(item, knobs) = knobs.split(',');
+    std::tie(knob, text) = item.split('=');
+    int64_t value = 0;
+    EXPECT_FALSE(text.getAsInteger(10, value)) << item.str();
+    strategy.set(knob, value);
+  }
+  return strategy;
+}
+
+TEST(MachineModel, GoodGemmSchedulesAreWithinAQuarterOfTheH200) {
+  // benchmarks/results/2026-12-01-h200/agent: 4096 x 4096, f16, token-major,
+  // cold, microseconds. Good and bad choices: a model that only knows the good
+  // ones cannot tell them from the bad.
+  struct {
+    llvm::StringRef family;
+    int64_t n;
+    double measured;
+    llvm::StringRef knobs;
+  } rows[] = {
+      {"nm", 1, 6.68,
+       "schedule=0,tile_m=16,tile_n=8,warps_m=1,warps_k=8,stages=3,prefetch=4,"
+       "blocks_per_sm=4"},
+      {"nm", 16, 7.54,
+       "schedule=0,tile_m=32,tile_n=16,warps_m=2,warps_k=8,stages=1,prefetch=8,"
+       "blocks_per_sm=1"},
+      {"nm", 16, 33.20,
+       "schedule=0,tile_m=256,tile_n=16,warps_m=4,warps_k=1,stages=2,"
+       "prefetch=2,blocks_per_sm=2"},
+      {"nm", 64, 10.96,
+       "schedule=0,tile_m=64,tile_n=32,warps_m=2,warps_k=8,stages=3,prefetch=1,"
+       "blocks_per_sm=1"},
+      {"nm", 1, 45.02,
+       "schedule=1,tile_m=16,tile_n=128,warps_m=1,warps_k=1,stages=2,"
+       "prefetch=1,blocks_per_sm=3,band_rows=16"},
+      {"dense", 1, 9.90,
+       "schedule=0,tile_m=16,tile_n=8,warps_m=1,warps_k=16,stages=3,prefetch=2,"
+       "blocks_per_sm=2"},
+      {"dense", 1, 77.38,
+       "schedule=0,tile_m=32,tile_n=64,warps_m=1,warps_k=1,stages=5,prefetch=1,"
+       "blocks_per_sm=2"},
+      {"dense", 16, 10.57,
+       "schedule=0,tile_m=32,tile_n=16,warps_m=1,warps_k=16,stages=3,"
+       "prefetch=4,blocks_per_sm=1"},
+      {"dense", 16, 15.12,
+       "schedule=0,tile_m=32,tile_n=8,warps_m=1,warps_k=16,stages=3,prefetch=4,"
+       "blocks_per_sm=1"},
+      {"dense", 64, 15.95,
+       "schedule=0,tile_m=64,tile_n=32,warps_m=4,warps_k=4,stages=3,prefetch=8,"
+       "blocks_per_sm=1"}};
+  for (auto &row : rows) {
+    const KernelFamily &family = *findFamily(row.family);
+    Problem problem = halfProblem(4096, 4096);
+    problem.tuneN = row.n;
+    double predicted = MachineModel::forChip("sm_90a").predict(
+        family.cost(unstructured(4096, 4096, 0.5), problem,
+                    strategyOf(row.family, row.knobs), row.n),
+        row.family);
+    // Nobody picks the slow ones; that they are slow has to be known.
+    EXPECT_NEAR(predicted / row.measured, 1.0, row.measured < 20 ? 0.25 : 0.4)
+        << row.family.str() << " n " << row.n << " " << row.knobs.str() << ": "
+        << predicted << " us, measured " << row.measured;
+  }
+}
+
+TEST(MachineModel, FewRequestsLeaveMemoryIdle) {
+  const MachineModel &h200 = MachineModel::forChip("sm_90a");
+  CostModel cost;
+  cost.weightBytes = 32e6;
+  cost.blocks = 128;
+  cost.threadsPerBlock = 256;
+  double enough = h200.predict(cost, "dense");
+  cost.bytesInFlight = 64 << 10;
+  EXPECT_DOUBLE_EQ(h200.predict(cost, "dense"), enough);
+  cost.bytesInFlight = 4 << 10;
+  EXPECT_GT(h200.predict(cost, "dense"), 2 * enough);
+}
+
 TEST(MachineModel, WavesFollowTheTightestResource) {
   const MachineModel &h200 = MachineModel::forChip("sm_90a");
   CostModel cost;

@@ -38,12 +38,15 @@ struct MachineModel {
 
   /// Least time of one cold launch that moves `bytes`.
   double floorMicroseconds(double bytes) const;
+  /// Blocks that one SM holds at once, at least 1.
+  double residentBlocks(const CostModel &cost) const;
   /// How often all SMs are filled until the grid is done; 1 if the family
   /// gives no count of blocks.
   double waves(const CostModel &cost) const;
   /// Microseconds that each part of a kernel's work takes by itself.
   struct Phases {
     double memory = 0, l2 = 0, shared = 0, tensor = 0, fma = 0; ///< Overlap.
+    double exposed = 0; ///< Share of all but the longest that is not hidden.
     double fixed = 0;   ///< Launch and reduction.
     double staging = 0; ///< Waits before the product, of all waves.
     double total() const;

@@ -77,6 +77,9 @@ struct CostModel {
   /// Times a block waits for memory before its product starts, one after the
   /// other, beyond the first.
   double roundTrips = 0;
+  /// Packed bytes that a block has requested at once. Few blocks with few
+  /// requests leave memory idle. 0: more than memory can serve.
+  double bytesInFlight = 0;
 };
 
 /// A kernel as MLIR: a module holding one gpu.module with one gpu.func kernel.

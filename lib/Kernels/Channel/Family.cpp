@@ -158,7 +158,7 @@ public:
                        double(llvm::alignTo(n, 8));
     // Columns before X.
     if (!extent.allColumns())
-      cost.fixedMicroseconds += 0.5;
+      cost.fixedMicroseconds += 2.3;
     return cost;
   }
 

@@ -303,16 +303,33 @@ BuiltKernel sparseditto::buildGemm(KernelFrame &frame, const GemmConfig &config,
 
 void sparseditto::addGemmTraffic(CostModel &cost, const GemmConfig &config,
                                  const Problem &problem, double weightBytes,
-                                 double kShare, int64_t n) {
+                                 double kShare, int64_t n, GemmUnit unit) {
   double in = byteSize(problem.type), out = byteSize(problem.outputType);
   double nTiles = double(llvm::divideCeil(n, config.tileN));
   double mTiles = double(llvm::divideCeil(problem.m, config.tileM));
+  double columns = double(problem.k) * kShare;
+  bool isStream = config.schedule == Schedule::Stream;
   cost.weightBytes = weightBytes;
   cost.activationBytes =
       double(problem.k) * n * in +
       double(problem.m) * n * out * (problem.epilogue.residual ? 2 : 1);
+  // Tokens that are not there are staged as well.
   cost.l2Bytes = weightBytes * (nTiles - 1) +
-                 double(problem.k) * kShare * n * in * (mTiles - 1);
-  // Launch, first wait and the reduction, as measured on an H200.
-  cost.fixedMicroseconds = config.schedule == Schedule::Stream ? 1.6 : 3.0;
+                 columns * config.tileN * nTiles * in * mTiles;
+  cost.blocks = mTiles * nTiles;
+  cost.threadsPerBlock = config.threads();
+  cost.registersPerThread = 65536 / (config.threads() * config.blocksPerSm);
+  // Of 64 columns a stage in the tile schedule, one of which is being used.
+  cost.bytesInFlight = isStream ? config.warps() * config.tilesPerWarp() *
+                                      config.prefetch * unit.bytes
+                                : std::max(1.0, config.stages - 1.0) *
+                                      (config.tileM / 16.0) * unit.bytes * 64 /
+                                      unit.columns;
+  // Fitted to an H200 with the rates of the machine model: what a block does
+  // one after the other, of which a step through K is a small part.
+  double steps =
+      columns /
+      (isStream ? unit.columns * config.warpsK * config.prefetch : 64);
+  cost.roundTrips = 0.74 + 0.037 * steps;
+  cost.fixedMicroseconds = isStream ? 0 : 0.3;
 }

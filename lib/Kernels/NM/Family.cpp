@@ -157,7 +157,8 @@ public:
     GemmConfig config = GemmConfig::read(strategy, decl);
     double chunks =
         double(nm::mTiles(problem.m)) * double(nm::chunks(problem.k));
-    addGemmTraffic(cost, config, problem, chunks * (1024 + 128), 1, n);
+    addGemmTraffic(cost, config, problem, chunks * (1024 + 128), 1, n,
+                   {.bytes = 1024 + 128, .columns = 64});
     // Sparse tensor cores issue half the dense multiply-adds.
     cost.tensorFlops =
         double(problem.m) * double(problem.k) * double(llvm::alignTo(n, 8));

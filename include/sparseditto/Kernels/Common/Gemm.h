@@ -96,10 +96,16 @@ unsigned streamPartialStride(const GemmConfig &config, Layout layout);
 unsigned tileStageBytes(const GemmConfig &config, const SourceShape &shape);
 unsigned tileSlabStride(const GemmConfig &config, Layout layout);
 
-/// Estimate of one launch; the caller fills in weightBytes and tensorFlops.
+/// What a warp requests of a row tile in one go ("unit" of a prefetch).
+struct GemmUnit {
+  double bytes = 1024; ///< Packed, of 16 rows.
+  double columns = 32;
+};
+/// Counts one launch: all of the cost but tensorFlops. `kShare` is the part of
+/// the columns that a row tile reads.
 void addGemmTraffic(CostModel &cost, const GemmConfig &config,
                     const Problem &problem, double weightBytes, double kShare,
-                    int64_t n);
+                    int64_t n, GemmUnit unit = {});
 
 } // namespace sparseditto
 
