@@ -116,6 +116,8 @@ static std::string listText(const char *title,
                             const std::vector<std::string> &items, size_t most,
                             Room &room) {
   std::vector<std::string> lines;
+  if (items.empty() || !room.take(title))
+    return "";
   for (const std::string &item : llvm::reverse(items)) {
     std::string line = "- " + escaped(item, 200) + "\n";
     if (lines.size() == most || !room.take(line))
