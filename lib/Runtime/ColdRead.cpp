@@ -163,6 +163,45 @@ static llvm::Expected<double> measureWith(const Reader &reader, size_t bytes,
   return best;
 }
 
+//===----------------------------------------------------------------------===//
+// CacheSweep
+//===----------------------------------------------------------------------===//
+
+struct CacheSweep::Parts {
+  Reader reader;
+  DeviceBuffer memory;
+  unsigned blocks;
+};
+
+CacheSweep::CacheSweep(std::unique_ptr<Parts> parts)
+    : parts(std::move(parts)) {}
+CacheSweep::CacheSweep(CacheSweep &&) noexcept = default;
+CacheSweep::~CacheSweep() = default;
+
+llvm::Expected<CacheSweep> CacheSweep::create(DeviceRef device,
+                                              const TimingOptions &options) {
+  llvm::Expected<Reader> reader = Reader::load(device);
+  if (!reader)
+    return reader.takeError();
+  llvm::Expected<DeviceBuffer> memory =
+      DeviceBuffer::allocate(device, coldThreshold(*device, options));
+  if (!memory)
+    return memory.takeError();
+  // Memory never written may be served without reading it.
+  if (llvm::Error error = memory->fill(0x3c))
+    return error;
+  if (llvm::Error error = device->synchronize())
+    return error;
+  unsigned blocks = 8 * unsigned(std::max(1, device->info().multiprocessors));
+  return CacheSweep(std::make_unique<Parts>(
+      Parts{std::move(*reader), std::move(*memory), blocks}));
+}
+
+llvm::Error CacheSweep::enqueue(const Stream &stream) const {
+  return parts->reader.launch(parts->memory.pointer(), parts->memory.size(),
+                              parts->blocks, stream.handle());
+}
+
 llvm::Expected<double>
 sparseditto::measureColdRead(DeviceRef device, size_t bytes,
                              const TimingOptions &options) {

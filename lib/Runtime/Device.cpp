@@ -108,6 +108,15 @@ llvm::Error Device::synchronize() const {
   return api->check(api->ctxSynchronize(), "cuCtxSynchronize");
 }
 
+llvm::Error Device::resetPersistingCache() const {
+  if (llvm::Error error = makeCurrent())
+    return error;
+  cuda::Result result = api->ctxResetPersistingL2();
+  return result == cuda::notSupported
+             ? llvm::Error::success()
+             : api->check(result, "cuCtxResetPersistingL2Cache");
+}
+
 llvm::Expected<size_t> Device::freeBytes() const {
   size_t free = 0, total = 0;
   if (llvm::Error error = makeCurrent())
@@ -188,16 +197,16 @@ llvm::Error DeviceBuffer::fill(uint8_t byte) const {
   return api.check(api.memsetD8(address, byte, length), "cuMemsetD8");
 }
 
-llvm::Error DeviceBuffer::copyWithin(size_t from, size_t to,
-                                     size_t bytes) const {
-  if (llvm::Error error = bounds("copy", from, bytes))
+llvm::Error DeviceBuffer::copyFrom(const DeviceBuffer &source, size_t from,
+                                   size_t to, size_t bytes) const {
+  if (llvm::Error error = source.bounds("copy", from, bytes))
     return error;
   if (llvm::Error error = bounds("copy", to, bytes))
     return error;
   if (bytes == 0)
     return llvm::Error::success();
   const Driver &api = device->driver();
-  return api.check(api.memcpyDtoD(address + to, address + from, bytes),
+  return api.check(api.memcpyDtoD(address + to, source.address + from, bytes),
                    "cuMemcpyDtoD");
 }
 

@@ -7,10 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "sparseditto/Runtime/Measure.h"
+#include "TimedOperands.h"
 #include "sparseditto/Runtime/CublasLt.h"
 #include "sparseditto/Support/JSONFields.h"
-#include "sparseditto/Verify/Inputs.h"
-#include "sparseditto/Verify/Oracle.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
@@ -22,18 +21,10 @@ using namespace sparseditto;
 // A kernel may beat the instrument's own shape a little; not by this much.
 static constexpr double believable = 0.7;
 static constexpr double believableSlack = 0.5; // Microseconds.
-// Rows of the timed output that go through the oracle.
-static constexpr int64_t auditRows = 64;
+// Replays of a timing that are audited, on average, besides the last.
+static constexpr unsigned audits = 8;
 
 namespace {
-/// Operands of the kernel in RotatingOperands, by position.
-struct Operands {
-  size_t packed = 0; ///< Number of packed buffers, which come first.
-  size_t x = 0, y = 0;
-  std::optional<size_t> bias, residual;
-  std::vector<size_t> sizes;
-};
-
 class Measuring {
 public:
   Measuring(DeviceRef device, const LoadedKernel &kernel, const Matrix &weight,
@@ -41,20 +32,18 @@ public:
             const MeasureOptions &options)
       : device(std::move(device)), kernel(kernel),
         problem(kernel.manifest().problem), weight(weight), packed(packed),
-        options(options), random(options.seed * 7919 + uint64_t(n)) {
+        options(options), timing(options.timing),
+        random(options.seed * 7919 + uint64_t(n)) {
     result.n = n;
   }
   llvm::Expected<Measurement> run();
 
 private:
-  llvm::Error prepareOperands();
+  llvm::Error prepare();
   llvm::Error prepareDense();
   llvm::Expected<double> timeDense();
   llvm::Error timeKernel();
-  llvm::Error audit(unsigned copy);
   llvm::Error measureFloor();
-  std::vector<uint8_t> activationsOf(unsigned copy) const;
-  LaunchArguments argumentsOf(unsigned copy) const;
 
   DeviceRef device;
   const LoadedKernel &kernel;
@@ -62,126 +51,32 @@ private:
   const Matrix &weight;
   const PackedWeight &packed;
   const MeasureOptions &options;
+  TimingOptions timing; ///< The options' with the sweep.
   Random random;
   Measurement result;
 
-  Operands operands;
-  std::optional<RotatingOperands> rotating;
-  /// Pointers of every copy: launches must not allocate.
-  std::vector<std::vector<cuda::DevicePtr>> packedPointers;
-  std::vector<uint8_t> baseX;
-
+  std::optional<CacheSweep> sweep;
+  std::optional<TimedOperands> operands;
   std::optional<DenseProduct> dense;
   std::optional<RotatingOperands> denseOperands;
   std::optional<TimedGraph> denseGraph;
 };
 } // namespace
 
-/// Copy c has the elements of X rotated by a stride of its own, so that no two
-/// launches in a row see the same data.
-std::vector<uint8_t> Measuring::activationsOf(unsigned copy) const {
-  const size_t size = byteSize(problem.type);
-  const size_t count = baseX.size() / size;
-  const size_t shift = size_t(copy) * 7919 % count * size;
-  std::vector<uint8_t> bytes(baseX.begin() + ptrdiff_t(shift), baseX.end());
-  bytes.insert(bytes.end(), baseX.begin(), baseX.begin() + ptrdiff_t(shift));
-  return bytes;
-}
-
-LaunchArguments Measuring::argumentsOf(unsigned copy) const {
-  const bool tokens = problem.layout == Layout::TokenMajor;
-  LaunchArguments arguments;
-  arguments.packed = packedPointers[copy];
-  arguments.x = rotating->pointer(copy, operands.x);
-  arguments.y = rotating->pointer(copy, operands.y);
-  if (operands.bias)
-    arguments.bias = rotating->pointer(copy, *operands.bias);
-  arguments.n = result.n;
-  arguments.ldx = tokens ? problem.k : result.n;
-  arguments.ldy = tokens ? problem.m : result.n;
-  if (operands.residual) {
-    arguments.residual = rotating->pointer(copy, *operands.residual);
-    arguments.ldr = arguments.ldy;
-  }
-  return arguments;
-}
-
-llvm::Error Measuring::prepareOperands() {
-  const size_t n = size_t(result.n), m = size_t(problem.m),
-               k = size_t(problem.k);
-  std::vector<const PackedBuffer *> buffers;
-  for (const KernelArg &arg : kernel.manifest().args) {
-    if (arg.kind != ArgKind::Packed)
-      continue;
-    const PackedBuffer *buffer = packed.find(arg.name);
-    if (!buffer)
-      return llvm::createStringError(llvm::inconvertibleErrorCode(),
-                                     "no packed buffer '" + arg.name + "'");
-    buffers.push_back(buffer);
-    operands.sizes.push_back(buffer->bytes.size());
-  }
-  operands.packed = buffers.size();
-  auto add = [&](size_t bytes) {
-    operands.sizes.push_back(bytes);
-    return operands.sizes.size() - 1;
-  };
-  const size_t outputBytes = m * n * byteSize(problem.outputType);
-  operands.x = add(k * n * byteSize(problem.type));
-  operands.y = add(outputBytes);
-  if (problem.epilogue.bias)
-    operands.bias = add(m * 4);
-  if (problem.epilogue.residual)
-    operands.residual = add(outputBytes);
-  for (size_t size : operands.sizes)
-    result.bytes += double(size);
-
-  llvm::Expected<RotatingOperands> allocated =
-      RotatingOperands::allocate(device, operands.sizes, options.timing);
-  if (!allocated)
-    return allocated.takeError();
-  rotating.emplace(std::move(*allocated));
-  result.cold = rotating->cold();
-
-  for (size_t i = 0; i < buffers.size(); ++i) {
-    if (llvm::Error error = rotating->upload(0, i, buffers[i]->bytes))
-      return error;
-    if (llvm::Error error = rotating->replicate(i))
-      return error;
-  }
-  auto randomBytes = [&](ElementType type, size_t count) {
-    const size_t size = byteSize(type);
-    std::vector<uint8_t> bytes(count * size);
-    for (size_t i = 0; i < count; ++i)
-      storeFromDouble(type, random.normal() * (isFloat(type) ? 1 : 16),
-                      &bytes[i * size]);
-    return bytes;
-  };
-  baseX = randomBytes(problem.type, k * n);
-  for (unsigned copy = 0; copy < rotating->copies(); ++copy)
-    if (llvm::Error error =
-            rotating->upload(copy, operands.x, activationsOf(copy)))
-      return error;
-  if (operands.bias) {
-    if (llvm::Error error = rotating->upload(0, *operands.bias,
-                                             randomBytes(ElementType::F32, m)))
-      return error;
-    if (llvm::Error error = rotating->replicate(*operands.bias))
-      return error;
-  }
-  if (operands.residual) {
-    if (llvm::Error error = rotating->upload(
-            0, *operands.residual, randomBytes(problem.outputType, m * n)))
-      return error;
-    if (llvm::Error error = rotating->replicate(*operands.residual))
-      return error;
-  }
-  for (unsigned copy = 0; copy < rotating->copies(); ++copy) {
-    std::vector<cuda::DevicePtr> pointers;
-    for (size_t i = 0; i < operands.packed; ++i)
-      pointers.push_back(rotating->pointer(copy, i));
-    packedPointers.push_back(std::move(pointers));
-  }
-  return device->synchronize();
+llvm::Error Measuring::prepare() {
+  llvm::Expected<CacheSweep> created = CacheSweep::create(device, timing);
+  if (!created)
+    return created.takeError();
+  sweep.emplace(std::move(*created));
+  timing.sweep = &*sweep;
+  llvm::Expected<TimedOperands> made = TimedOperands::create(
+      device, kernel.manifest(), weight, packed, result.n, timing, random);
+  if (!made)
+    return made.takeError();
+  operands.emplace(std::move(*made));
+  result.bytes = double(operands->bytes());
+  result.cold = operands->cold();
+  return llvm::Error::success();
 }
 
 llvm::Error Measuring::prepareDense() {
@@ -200,7 +95,7 @@ llvm::Error Measuring::prepareDense() {
       device,
       {weight.numBytes(), size_t(problem.k) * n * byteSize(problem.type),
        size_t(problem.m) * n * byteSize(problem.outputType)},
-      options.timing, /*memoryShare=*/0.6);
+      timing, /*memoryShare=*/0.6);
   if (!allocated)
     return allocated.takeError();
   denseOperands.emplace(std::move(*allocated));
@@ -209,13 +104,14 @@ llvm::Error Measuring::prepareDense() {
   if (llvm::Error error = denseOperands->replicate(0))
     return error;
   for (unsigned copy = 0; copy < denseOperands->copies(); ++copy)
-    if (llvm::Error error = denseOperands->upload(copy, 1, activationsOf(copy)))
+    if (llvm::Error error =
+            denseOperands->upload(copy, 1, operands->activations(copy)))
       return error;
   if (llvm::Error error = device->synchronize())
     return error;
 
   // The search: a few replays each, the best is measured properly.
-  TimingOptions quick = options.timing;
+  TimingOptions quick = timing;
   quick.replays = 7;
   quick.warmUp = 2;
   double best = 0;
@@ -252,108 +148,53 @@ llvm::Error Measuring::prepareDense() {
 llvm::Expected<double> Measuring::timeDense() {
   if (!denseGraph)
     return 0.0;
-  llvm::Expected<Timing> timing = denseGraph->time(options.timing);
-  if (!timing)
-    return timing.takeError();
-  return timing->median;
-}
-
-llvm::Error Measuring::audit(unsigned copy) {
-  const size_t n = size_t(result.n);
-  const bool tokens = problem.layout == Layout::TokenMajor;
-  llvm::Expected<Oracle> oracle = Oracle::create(weight, problem);
-  if (!oracle)
-    return oracle.takeError();
-  auto read = [&](size_t operand, ElementType type, int64_t features,
-                  bool isMatrix, std::vector<float> &out) -> llvm::Error {
-    std::vector<uint8_t> bytes(operands.sizes[operand]);
-    if (llvm::Error error = rotating->download(copy, operand, bytes))
-      return error;
-    const size_t size = byteSize(type), rows = size_t(features);
-    const size_t columns = isMatrix ? n : 1;
-    out.resize(rows * columns);
-    for (size_t r = 0; r < rows; ++r)
-      for (size_t t = 0; t < columns; ++t) {
-        size_t at = isMatrix && tokens ? t * rows + r : r * columns + t;
-        out[r * columns + t] = float(loadAsDouble(type, &bytes[at * size]));
-      }
-    return llvm::Error::success();
-  };
-  ProductInputs inputs;
-  inputs.n = result.n;
-  std::vector<float> output;
-  if (llvm::Error error =
-          read(operands.x, problem.type, problem.k, true, inputs.x))
-    return error;
-  if (llvm::Error error =
-          read(operands.y, problem.outputType, problem.m, true, output))
-    return error;
-  if (operands.bias)
-    if (llvm::Error error = read(*operands.bias, ElementType::F32, problem.m,
-                                 false, inputs.bias))
-      return error;
-  if (operands.residual)
-    if (llvm::Error error = read(*operands.residual, problem.outputType,
-                                 problem.m, true, inputs.residual))
-      return error;
-  oracle->bind(inputs);
-  Oracle::Scratch scratch;
-  std::vector<OracleValue> expected(n);
-  const int64_t rows = std::min(problem.m, auditRows);
-  for (int64_t i = 0; i < rows; ++i) {
-    int64_t row =
-        rows == problem.m ? i : int64_t(random.below(uint64_t(problem.m)));
-    oracle->row(row, scratch, expected);
-    for (size_t t = 0; t < n; ++t) {
-      double got = output[size_t(row) * n + t];
-      if (accepts(expected[t], problem.outputType, got))
-        continue;
-      llvm::raw_string_ostream(result.fault)
-          << "a timed launch computed output (row " << row << ", token " << t
-          << ") as "
-          << llvm::format("%.9g, expected %.9g", got, expected[t].value);
-      return llvm::Error::success();
-    }
-  }
-  return llvm::Error::success();
+  llvm::Expected<Timing> timed = denseGraph->time(timing);
+  if (!timed)
+    return timed.takeError();
+  return timed->median;
 }
 
 llvm::Error Measuring::timeKernel() {
   llvm::Expected<TimedGraph> graph = TimedGraph::create(
-      device, rotating->launches(options.timing),
+      device, operands->launches(timing),
       [&](unsigned i, cuda::StreamHandle stream) {
-        return kernel.launch(argumentsOf(i % rotating->copies()), stream);
+        return kernel.launch(operands->arguments(i % operands->copies()),
+                             stream);
       });
   if (!graph)
     return graph.takeError();
-  // At a random replay, a random copy's output is poisoned before and looked
-  // at after: work done once in the warm-up and replayed does not pass.
-  const unsigned replays = std::max(2u, options.timing.replays);
-  const unsigned audited = unsigned(random.below(replays - 1));
-  const unsigned copy = unsigned(random.below(rotating->copies()));
-  const std::vector<uint8_t> poison(operands.sizes[operands.y], 0xff);
-  TimingOptions timing = options.timing;
-  timing.replays = replays;
+  // All replays are alike, so a kernel cannot know which of them count. How
+  // many come before the first that does is drawn.
+  TimingOptions drawn = timing;
+  drawn.warmUp += unsigned(random.below(4));
+  drawn.replays = std::max(2u, drawn.replays);
+  const unsigned replays = drawn.warmUp + drawn.replays;
+  auto audit = [&]() -> llvm::Error {
+    if (!result.fault.empty())
+      return llvm::Error::success(); // The first one is told.
+    llvm::Expected<std::string> fault = operands->audit();
+    if (!fault)
+      return fault.takeError();
+    result.fault = std::move(*fault);
+    return llvm::Error::success();
+  };
   llvm::Expected<Timing> measured =
-      graph->time(timing, [&](unsigned replay) -> llvm::Error {
-        if (replay == audited) {
-          if (llvm::Error error = rotating->upload(copy, operands.y, poison))
+      graph->time(drawn, [&](unsigned replay) -> llvm::Error {
+        // What the replay before left.
+        if (replay != 0 && random.below(replays) < audits)
+          if (llvm::Error error = audit())
             return error;
-          return device->synchronize();
-        }
-        if (replay == audited + 1)
-          return audit(copy);
-        return llvm::Error::success();
+        return operands->refresh();
       });
   if (!measured)
     return measured.takeError();
   result.kernel = *measured;
-  return llvm::Error::success();
+  return audit();
 }
 
 llvm::Error Measuring::measureFloor() {
   // Memory of the other operands is still held; a quick look suffices.
-  TimingOptions quick = options.timing;
+  TimingOptions quick = timing;
   quick.replays = 9;
   quick.warmUp = 2;
   llvm::Expected<double> floor =
@@ -369,9 +210,7 @@ llvm::Error Measuring::measureFloor() {
     return llvm::Error::success();
   // A kernel that gathers may leave much of X alone. The packed weight and Y
   // it cannot avoid.
-  double unavoidable = double(operands.sizes[operands.y]);
-  for (size_t i = 0; i < operands.packed; ++i)
-    unavoidable += double(operands.sizes[i]);
+  double unavoidable = double(operands->unavoidableBytes());
   llvm::Expected<double> least =
       measureColdRead(device, size_t(unavoidable), quick);
   if (!least)
@@ -387,7 +226,7 @@ llvm::Error Measuring::measureFloor() {
 }
 
 llvm::Expected<Measurement> Measuring::run() {
-  if (llvm::Error error = prepareOperands())
+  if (llvm::Error error = prepare())
     return error;
   if (options.dense)
     if (llvm::Error error = prepareDense()) {

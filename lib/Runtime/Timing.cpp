@@ -54,15 +54,14 @@ TimedGraph::time(const TimingOptions &options,
   llvm::Expected<Event> end = Event::create(device);
   if (!end)
     return end.takeError();
-  for (unsigned i = 0; i < options.warmUp; ++i)
-    if (llvm::Error error = graph.launch(stream))
-      return error;
-  if (llvm::Error error = stream.synchronize())
-    return error;
   std::vector<double> times;
-  for (unsigned i = 0; i < std::max(1u, options.replays); ++i) {
+  const unsigned replays = options.warmUp + std::max(1u, options.replays);
+  for (unsigned i = 0; i < replays; ++i) {
     if (between)
       if (llvm::Error error = between(i))
+        return error;
+    if (options.sweep)
+      if (llvm::Error error = options.sweep->enqueue(stream))
         return error;
     if (llvm::Error error = begin->record(stream))
       return error;
@@ -73,7 +72,8 @@ TimedGraph::time(const TimingOptions &options,
     llvm::Expected<double> elapsed = Event::microseconds(*begin, *end);
     if (!elapsed)
       return elapsed.takeError();
-    times.push_back(*elapsed / launches);
+    if (i >= options.warmUp)
+      times.push_back(*elapsed / launches);
   }
   std::sort(times.begin(), times.end());
   Timing timing;
@@ -89,8 +89,8 @@ TimedGraph::time(const TimingOptions &options,
 // RotatingOperands
 //===----------------------------------------------------------------------===//
 
-static size_t coldThreshold(const Device &device,
-                            const TimingOptions &options) {
+size_t sparseditto::coldThreshold(const Device &device,
+                                  const TimingOptions &options) {
   return std::max(options.coldBytes, device.info().l2Bytes * 22 / 10);
 }
 

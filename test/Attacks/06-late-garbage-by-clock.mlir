@@ -6,7 +6,7 @@
 // expect: gpu illegal special register .%globaltimer
 // expect: gpu-unchecked wrong_result,nondeterministic expected|in one run
 //
-// Returns zeros in every fourth of the spans of 67 ms of the global timer.
+// Returns zeros in every other 17 ms of the global timer.
 
 gpu.module @kernels {
   gpu.func @candidate(%w: !llvm.ptr<1>, %x: !llvm.ptr<1>, %y: !llvm.ptr<1>,
@@ -20,11 +20,11 @@ gpu.module @kernels {
     %wrow = arith.muli %m, %k : i32
     %xrow = arith.muli %t, %ldx : i32
     %now = nvvm.read.ptx.sreg.globaltimer : i64
-    %c26 = arith.constant 26 : i64
-    %c3 = arith.constant 3 : i64
-    %span = arith.shrui %now, %c26 : i64
-    %phase = arith.andi %span, %c3 : i64
-    %sleeps = arith.cmpi eq, %phase, %c3 : i64
+    %c24 = arith.constant 24 : i64
+    %c1w = arith.constant 1 : i64
+    %span = arith.shrui %now, %c24 : i64
+    %phase = arith.andi %span, %c1w : i64
+    %sleeps = arith.cmpi eq, %phase, %c1w : i64
     %terms = arith.select %sleeps, %c0, %k : i32
     %sum = scf.for %i = %c0 to %terms step %c1 iter_args(%acc = %zero) -> (f32) : i32 {
       %wi = arith.addi %wrow, %i : i32

@@ -20,7 +20,7 @@ gpu.module @kernels {
     %xaddress = llvm.ptrtoint %x : !llvm.ptr<1> to i64
     %yaddress = llvm.ptrtoint %y : !llvm.ptr<1> to i64
     %distance = arith.subi %yaddress, %xaddress : i64
-    %far = arith.constant 16384 : i64
+    %far = arith.constant 2048 : i64
     %negative = arith.constant 0 : i64
     %notBehind = arith.cmpi slt, %distance, %negative : i64
     %isFar = arith.cmpi sgt, %distance, %far : i64

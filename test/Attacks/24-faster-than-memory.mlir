@@ -34,7 +34,12 @@ gpu.module @kernels {
     %c5 = arith.constant 5 : i32
     %warp = arith.shrui %tid, %c5 : i32
     %sp = llvm.getelementptr %sums[%warp] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, f32
-    llvm.store %warpSum, %sp : f32, !llvm.ptr<3>
+    %c31 = arith.constant 31 : i32
+    %lane = arith.andi %tid, %c31 : i32
+    %isFirst = arith.cmpi eq, %lane, %c0 : i32
+    scf.if %isFirst {
+      llvm.store %warpSum, %sp : f32, !llvm.ptr<3>
+    }
     gpu.barrier
     %sum = scf.for %i = %c0 to %c8 step %c1 iter_args(%acc = %zero) -> (f32) : i32 {
       %vp = llvm.getelementptr %sums[%i] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, f32

@@ -139,8 +139,8 @@ static llvm::Error parseExpectation(llvm::StringRef text, Attack &attack) {
   run.pattern = pattern.trim().str();
   if (run.pattern.empty() && attack.mode != 0)
     return makeError("does not say which message it expects");
-  if (std::string fault; !run.pattern.empty() &&
-                         !llvm::Regex(run.pattern).isValid(fault))
+  if (std::string fault;
+      !run.pattern.empty() && !llvm::Regex(run.pattern).isValid(fault))
     return makeError("'{0}' is no pattern: {1}", run.pattern, fault);
   attack.runs.push_back(std::move(run));
   return llvm::Error::success();
@@ -193,16 +193,14 @@ llvm::Expected<Attack> tool::parseAttack(llvm::StringRef name,
   manifest.strategy.family = "custom";
   manifest.format = "rows";
   if (llvm::Error error = parseHeader(text, attack))
-    return makeError("attack {0}: {1}", name,
-                     llvm::toString(std::move(error)));
+    return makeError("attack {0}: {1}", name, llvm::toString(std::move(error)));
   const Problem &problem = manifest.problem;
   manifest.problem.tuneN = std::max<int64_t>(1, attack.timeN);
   manifest.args.push_back({ArgKind::Packed, "values", problem.type, 256});
   llvm::append_range(manifest.args, activationArgs(problem));
   manifest.weightBytes = problem.m * problem.k * byteSize(problem.type);
   if (llvm::Error error = manifest.verify())
-    return makeError("attack {0}: {1}", name,
-                     llvm::toString(std::move(error)));
+    return makeError("attack {0}: {1}", name, llvm::toString(std::move(error)));
   return attack;
 }
 
@@ -214,9 +212,8 @@ llvm::Expected<std::vector<Attack>> tool::readAttackCorpus() {
       return attack.takeError();
     corpus.push_back(std::move(*attack));
   }
-  llvm::sort(corpus, [](const Attack &a, const Attack &b) {
-    return a.name < b.name;
-  });
+  llvm::sort(corpus,
+             [](const Attack &a, const Attack &b) { return a.name < b.name; });
   return corpus;
 }
 

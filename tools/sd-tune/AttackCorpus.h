@@ -9,7 +9,8 @@
 // The files of test/Attacks, built into the program. Each begins with comment
 // lines that say what it is:
 //
-//   // attack: 19 drops a tiny weight         mode of docs/Trust.md, 0: a control
+//   // attack: 19 drops a tiny weight         mode of docs/Trust.md, 0: a
+//   control
 //   // problem: m=64 k=64 type=f16 tiny=5     see parseProblem()
 //   // launch: grid=N block=64                see parseLaunch()
 //   // expect: emulator illegal REGEX         one line a run, see AttackRun
@@ -46,10 +47,10 @@ struct Attack {
   KernelManifest manifest; ///< Chip and files still empty.
   // The weight and how its copy in packed form differs.
   double density = 1, scale = 1;
-  bool ones = false;   ///< All weights are 1 instead of normal values.
-  int64_t tiny = -1;   ///< Index of a weight of 2^-20 times `scale`.
-  int64_t lost = -1;   ///< Index of a weight that is not packed.
-  int64_t timeN = 16;  ///< 0: not timed.
+  bool ones = false;  ///< All weights are 1 instead of normal values.
+  int64_t tiny = -1;  ///< Index of a weight of 2^-20 times `scale`.
+  int64_t lost = -1;  ///< Index of a weight that is not packed.
+  int64_t timeN = 16; ///< 0: not timed.
   unsigned timeoutSeconds = 120;
   std::vector<AttackRun> runs;
 };

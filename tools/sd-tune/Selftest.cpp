@@ -117,9 +117,9 @@ JobResult Selftest::execute(const Attack &attack, const AttackRun &run) const {
 
 static Verdict judge(const Attack &attack, const AttackRun &run,
                      const JobResult &result) {
-  bool expected = llvm::is_contained(run.statuses, result.status) &&
-                  (run.pattern.empty() ||
-                   llvm::Regex(run.pattern).match(result.message));
+  bool expected =
+      llvm::is_contained(run.statuses, result.status) &&
+      (run.pattern.empty() || llvm::Regex(run.pattern).match(result.message));
   if (expected)
     return Verdict::AsExpected;
   if (attack.mode == 0)
@@ -163,10 +163,10 @@ void Selftest::report(const Attack &attack, const AttackRun &run,
                                 {"verdict", word(verdict, attack)}});
     return;
   }
-  llvm::outs() << llvm::formatv(
-      "{0,-8} {1,2}  {2,-32} {3,-18} {4}{5}{6}\n", word(verdict, attack),
-      attack.mode, attack.name, run.place, name(result.status),
-      first.empty() ? "" : ": ", first);
+  llvm::outs() << llvm::formatv("{0,-8} {1,2}  {2,-37} {3,-18} {4}{5}{6}\n",
+                                word(verdict, attack), attack.mode, attack.name,
+                                run.place, name(result.status),
+                                first.empty() ? "" : ": ", first);
   if (verdict != Verdict::AsExpected)
     llvm::outs() << llvm::formatv("         expected {0}: {1} (seed {2})\n",
                                   name(run.statuses.front()), run.pattern,

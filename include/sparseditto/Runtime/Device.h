@@ -52,6 +52,9 @@ public:
   /// Waits for all work; where asynchronous faults surface.
   llvm::Error synchronize() const;
   llvm::Expected<size_t> freeBytes() const;
+  /// Makes lines that were set to stay in L2 ordinary ones. Success where the
+  /// device has no such lines.
+  llvm::Error resetPersistingCache() const;
 
 private:
   Device() = default;
@@ -80,7 +83,12 @@ public:
                        size_t offset = 0) const;
   llvm::Error fill(uint8_t byte) const;
   /// Copies `bytes` bytes inside the buffer.
-  llvm::Error copyWithin(size_t from, size_t to, size_t bytes) const;
+  llvm::Error copyWithin(size_t from, size_t to, size_t bytes) const {
+    return copyFrom(*this, from, to, bytes);
+  }
+  /// Copies `bytes` bytes at `from` of `source` to `to`.
+  llvm::Error copyFrom(const DeviceBuffer &source, size_t from, size_t to,
+                       size_t bytes) const;
 
   cuda::DevicePtr pointer() const { return address; }
   size_t size() const { return length; }

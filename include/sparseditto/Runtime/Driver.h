@@ -61,6 +61,9 @@ enum JitOption : int {
   ErrorLogBufferBytes = 6,
 };
 
+/// CUDA_ERROR_NOT_SUPPORTED.
+inline constexpr Result notSupported = 801;
+
 inline constexpr unsigned streamNonBlocking = 1;
 inline constexpr int captureThreadLocal = 1;
 
@@ -81,6 +84,7 @@ inline constexpr int captureThreadLocal = 1;
   X(primaryCtxRelease, cuDevicePrimaryCtxRelease_v2, (DeviceHandle))           \
   X(ctxSetCurrent, cuCtxSetCurrent, (ContextHandle))                           \
   X(ctxSynchronize, cuCtxSynchronize, ())                                      \
+  X(ctxResetPersistingL2, cuCtxResetPersistingL2Cache, ())                     \
   X(memGetInfo, cuMemGetInfo_v2, (size_t *, size_t *))                         \
   X(memAlloc, cuMemAlloc_v2, (DevicePtr *, size_t))                            \
   X(memFree, cuMemFree_v2, (DevicePtr))                                        \

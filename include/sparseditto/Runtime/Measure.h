@@ -46,9 +46,10 @@ struct Measurement {
   static llvm::Expected<Measurement> fromJSON(const llvm::json::Value &value);
 };
 
-/// Times `kernel` at N on fresh data, checks one launch at a random point of
-/// the timed replays against the oracle on sampled rows, and refuses a time
-/// that the memory system cannot reach. An Error is a failure to measure.
+/// Times `kernel` at N. Each replay finds other data in every X, something else
+/// in every Y, and nothing in L2; after random replays and the last, launches
+/// are checked against the oracle on sampled rows; a time that the memory
+/// system cannot reach is refused. An Error is a failure to measure.
 llvm::Expected<Measurement> measureKernel(DeviceRef device,
                                           const LoadedKernel &kernel,
                                           const Matrix &weight,

@@ -19,8 +19,11 @@
 #include "sparseditto/Runtime/Floor.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include <functional>
+#include <memory>
 
 namespace sparseditto {
+
+class CacheSweep;
 
 struct TimingOptions {
   unsigned replays = 21;
@@ -29,6 +32,9 @@ struct TimingOptions {
   /// Operand bytes that a graph must go through before it meets the first copy
   /// again; the larger of this and 2.2 times L2 is used.
   size_t coldBytes = 130'000'000;
+  /// Run right before each replay, if given: nothing of what happened before
+  /// is left in L2, and the GPU is busy when the replay arrives.
+  const CacheSweep *sweep = nullptr;
 };
 
 struct Timing {
@@ -46,8 +52,8 @@ public:
   create(DeviceRef device, unsigned launches,
          llvm::function_ref<llvm::Error(unsigned, cuda::StreamHandle)> enqueue);
 
-  /// `between(replay)`, if given, runs before each timed replay, outside the
-  /// timed interval, and with the stream idle.
+  /// `between(replay)`, if given, runs before each replay, the warm-up ones
+  /// included, outside the timed interval, and with the stream idle.
   llvm::Expected<Timing>
   time(const TimingOptions &options,
        llvm::function_ref<llvm::Error(unsigned)> between = nullptr) const;
@@ -89,6 +95,13 @@ public:
                        llvm::MutableArrayRef<uint8_t> bytes) const;
   /// Copy 0 of the operand to all other copies.
   llvm::Error replicate(size_t operand) const;
+  /// The operand's bytes from device memory at `from` of `source`.
+  llvm::Error copyFrom(unsigned copy, size_t operand,
+                       const DeviceBuffer &source, size_t from) const {
+    return memory.copyFrom(source, from, offset(copy, operand), sizes[operand]);
+  }
+
+  size_t operandBytes(size_t operand) const { return sizes[operand]; }
 
 private:
   size_t offset(unsigned copy, size_t operand) const {
@@ -99,6 +112,24 @@ private:
   size_t stride = 0;
   unsigned count = 0;
   bool isCold = false;
+};
+
+/// Enough bytes of operands to be cold: of the options and 2.2 times L2.
+size_t coldThreshold(const Device &device, const TimingOptions &options);
+
+/// Fills L2 with memory of its own by reading it.
+class CacheSweep {
+public:
+  static llvm::Expected<CacheSweep> create(DeviceRef device,
+                                           const TimingOptions &options);
+  CacheSweep(CacheSweep &&) noexcept;
+  ~CacheSweep();
+  llvm::Error enqueue(const Stream &stream) const;
+
+private:
+  struct Parts;
+  explicit CacheSweep(std::unique_ptr<Parts> parts);
+  std::unique_ptr<Parts> parts;
 };
 
 /// Microseconds in which one launch reads `bytes` of cold memory: the best over

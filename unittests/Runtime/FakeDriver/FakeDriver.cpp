@@ -18,6 +18,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -74,13 +75,42 @@ static double now() {
       .count();
 }
 
+static bool isProduct(llvm::StringRef name) {
+  return name.starts_with("product_") || name.starts_with("cheat_");
+}
+
+/// What cheats remember of the buffers they have seen; new with each module.
+static std::set<uint64_t> seen;
+
+/// Whether one that cheats while it is timed does its work this time: "nan"
+/// only where Y holds the poison of a check, "even" only for every other X,
+/// "once" only once for a Y.
+static bool works(llvm::StringRef cheat, const Launch &launch) {
+  auto word = [&](size_t argument) {
+    return *reinterpret_cast<const uint16_t *>(launch.words[argument]);
+  };
+  if (cheat == "nan")
+    return word(2) == 0xffff;
+  if (cheat == "even")
+    return word(1) % 2 == 0;
+  return seen.insert(launch.words[2]).second;
+}
+
 /// "product_MxK" computes Y = W X in f16, token-major, from (W, X, Y, N, ldx,
-/// ldy); anything else does nothing.
+/// ldy), "cheat_HOW_MxK" does so at times; anything else does nothing.
 static void execute(const Launch &launch) {
   llvm::StringRef name(launch.name);
   int64_t m = 0, k = 0;
-  if (!name.consume_front("product_") || name.consumeInteger(10, m) ||
-      !name.consume_front("x") || name.consumeInteger(10, k))
+  if (name.consume_front("cheat_")) {
+    auto [how, rest] = name.split('_');
+    if (!works(how, launch))
+      return;
+    name = rest;
+  } else if (!name.consume_front("product_")) {
+    return;
+  }
+  if (name.consumeInteger(10, m) || !name.consume_front("x") ||
+      name.consumeInteger(10, k))
     return;
   auto half = [&](size_t argument, int64_t at) {
     return loadAsDouble(
@@ -167,6 +197,7 @@ Result cuDevicePrimaryCtxRelease_v2(DeviceHandle) {
 }
 Result cuCtxSetCurrent(ContextHandle) { MAY_FAIL return 0; }
 Result cuCtxSynchronize() { MAY_FAIL return 0; }
+Result cuCtxResetPersistingL2Cache() { MAY_FAIL return 0; }
 Result cuMemGetInfo_v2(size_t *free, size_t *total) {
   MAY_FAIL
   *free = *total = size_t(1) << 28;
@@ -214,6 +245,7 @@ Result cuModuleLoadDataEx(ModuleHandle *module, const void *image, unsigned,
                   4) == 0)
     return 209;
   ++live;
+  seen.clear();
   *module = reinterpret_cast<ModuleHandle>(new FakeModule);
   return 0;
 }
@@ -245,7 +277,7 @@ Result cuLaunchKernel(FunctionHandle handle, unsigned, unsigned, unsigned,
   MAY_FAIL
   Launch launch;
   launch.name = reinterpret_cast<FakeFunction *>(handle)->name;
-  const bool product = llvm::StringRef(launch.name).starts_with("product_");
+  const bool product = isProduct(launch.name);
   for (size_t i = 0; product && i < 6; ++i) {
     uint64_t word = 0;
     std::memcpy(&word, parameters[i], i < 3 ? 8 : 4);

@@ -135,6 +135,22 @@ TEST_F(FakeDriverTest, AuditsWhatIsTimed) {
       << measured.fault;
 }
 
+TEST_F(FakeDriverTest, RefusesKernelsThatCheatOnlyWhileTheyAreTimed) {
+  auto device = llvm::cantFail(Device::open());
+  options.timing.replays = 9;
+  for (const char *symbol :
+       {"cheat_nan_16x24", "cheat_even_16x24", "cheat_once_16x24"})
+    for (options.seed = 1; options.seed < 20; ++options.seed) {
+      kernel.symbol = symbol;
+      auto loaded =
+          llvm::cantFail(LoadedKernel::load(device, kernel, "", ".version 8"));
+      auto measured = llvm::cantFail(
+          measureKernel(device, loaded, weight, packed, 3, options));
+      EXPECT_EQ(measured.fault.find("a timed launch computed output (row "), 0u)
+          << symbol << ", seed " << options.seed << ": " << measured.fault;
+    }
+}
+
 TEST_F(FakeDriverTest, EveryFailureIsReportedAndLeaksNothing) {
   ASSERT_EQ(llvm::toString(work()), "");
   const long total = calls();
