@@ -117,6 +117,9 @@ double ChatPrice::cost(const ChatUsage &usage) const {
 
 ChatControl ChatControl::within(double seconds) {
   ChatControl control;
+  // Beyond a year there is no deadline, and no sum of durations overflows.
+  if (!(seconds < 365.0 * 24 * 3600))
+    return control;
   control.deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                         std::chrono::duration<double>(seconds));
   return control;

@@ -92,6 +92,8 @@ TEST(ChatBudget, SecondsEndTheRun) {
             "budget of 5.0 seconds is used up");
   EXPECT_LT(budget.deadline(), ChatBudget::Clock::now());
   EXPECT_EQ(ChatBudget({}).deadline(), ChatBudget::Clock::time_point::max());
+  EXPECT_EQ(ChatControl::within(1e30).deadline,
+            ChatBudget::Clock::time_point::max());
 }
 
 TEST(ChatBudget, AProviderAsksBeforeItSends) {
