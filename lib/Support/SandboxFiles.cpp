@@ -39,6 +39,13 @@ static constexpr uint64_t readOnly = 1;       // MOUNT_ATTR_RDONLY
 static constexpr unsigned recursive = 0x8000; // AT_RECURSIVE
 static constexpr char sharedMemory[] = "/dev/shm";
 
+/// Where a process names its threads, which CUDA's driver does: cuInit fails
+/// (CUDA_ERROR_OPERATING_SYSTEM) when it cannot write to <thread>/comm here.
+/// Whatever else is in it is of this process alone.
+static std::string threadFiles() {
+  return "/proc/" + std::to_string(getpid()) + "/task";
+}
+
 static bool setAttributes(const char *path, unsigned flags,
                           MountAttributes attributes) {
   return syscall(mountSetattr, AT_FDCWD, path, flags, &attributes,
@@ -52,10 +59,16 @@ Layer sandbox::makeMountsReadOnly(const SandboxOptions &options) {
   // A mount of its own, which may stay writable.
   if (*directory && mount(directory, directory, nullptr, MS_BIND, nullptr) != 0)
     return failed("mount");
+  const std::string threads = options.gpu ? threadFiles() : "";
+  if (options.gpu &&
+      mount(threads.c_str(), threads.c_str(), nullptr, MS_BIND, nullptr) != 0)
+    return failed("mount of /proc/self/task");
   if (!setAttributes("/", recursive, {.set = readOnly}))
     return failed("mount_setattr");
   if (*directory && !setAttributes(directory, 0, {.clear = readOnly}))
     return failed("mount_setattr");
+  if (options.gpu && !setAttributes(threads.c_str(), 0, {.clear = readOnly}))
+    return failed("mount_setattr of /proc/self/task");
   if (options.gpu && access(sharedMemory, F_OK) == 0) {
     std::string size = "mode=1777,size=" + std::to_string(uint64_t(256) << 20);
     if (mount("tmpfs", sharedMemory, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC,
@@ -97,8 +110,11 @@ struct __attribute__((packed)) PathRule {
 static constexpr long createRuleset = 444, addRule = 445, restrictSelf = 446;
 static constexpr unsigned askAbi = 1, pathRule = 1;
 
-/// Allows `access` below `path`; what does not exist needs no rule.
-static bool allow(int ruleset, const std::string &path, uint64_t access) {
+/// Allows `access` below `path`; what does not exist needs no rule. A rule
+/// holds for the inode that it names, which procfs makes anew unless somebody
+/// keeps it: `keep` leaves the file open for the life of the process.
+static bool allow(int ruleset, const std::string &path, uint64_t access,
+                  bool keep = false) {
   int fd = open(path.c_str(), O_PATH | O_CLOEXEC);
   if (fd < 0)
     return errno == ENOENT || errno == ENOTDIR || errno == EACCES;
@@ -107,7 +123,8 @@ static bool allow(int ruleset, const std::string &path, uint64_t access) {
   rule.parent = fd;
   bool good = syscall(addRule, ruleset, pathRule, &rule, 0) == 0;
   int code = errno;
-  close(fd);
+  if (!keep)
+    close(fd);
   errno = code;
   return good;
 }
@@ -165,6 +182,10 @@ Layer sandbox::restrictFiles(const SandboxOptions &options, bool privateShm) {
     good = good && allow(ruleset, options.directory, everything);
   if (options.gpu && privateShm)
     good = good && allow(ruleset, sharedMemory, everything);
+  if (options.gpu)
+    good = good && allow(ruleset, threadFiles(),
+                         (WriteFile | Truncate) & attributes.files,
+                         /*keep=*/true);
   for (const std::string &file : deviceFiles(options.gpu))
     // /dev/nvidia-caps is a directory of device files.
     good = good && allow(ruleset, file, WriteFile);

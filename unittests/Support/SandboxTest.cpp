@@ -223,6 +223,35 @@ TEST_F(SandboxTest, AGpuGetsASharedMemoryOfItsOwn) {
   EXPECT_EQ(locked([&] { return openForWriting(file); }), EACCES);
 }
 
+TEST_F(SandboxTest, AGpuMayNameItsThreads) {
+  // cuInit writes to /proc/self/task/<thread>/comm, and fails if it cannot.
+  auto name = [&] {
+    int result = -1;
+    std::thread([&] {
+      std::string file =
+          "/proc/self/task/" + std::to_string(syscall(SYS_gettid)) + "/comm";
+      result = openForWriting(file, O_TRUNC);
+    }).join();
+    return result;
+  };
+  for (L layer : {L::MountNamespace, L::Landlock}) {
+    if (!has({layer}))
+      continue;
+    only({layer, L::NoNewPrivileges});
+    options.gpu = true;
+    EXPECT_EQ(locked(name), 0);
+    // What decides about others is still out of reach.
+    EXPECT_NE(locked([] { return openForWriting("/proc/self/oom_score_adj"); }),
+              0);
+    EXPECT_NE(locked([] {
+                return openForWriting("/proc/sys/kernel/core_pattern", 0);
+              }),
+              0);
+    options.gpu = false;
+    EXPECT_NE(locked(name), 0);
+  }
+}
+
 TEST_F(SandboxTest, AttributesStayAsTheyAre) {
   NEEDS(L::SystemCalls);
   std::string old = root + "/old";
