@@ -24,7 +24,8 @@ static llvm::Error load(Curl &curl) {
                 "a model behind http needs libcurl (Debian: libcurl4): {0}",
                 llvm::toString(library.takeError()));
   // Never closed: libcurl and its TLS library keep state in the process.
-  const SharedLibrary &lib = *new SharedLibrary(std::move(*library));
+  static SharedLibrary *kept = new SharedLibrary(std::move(*library));
+  const SharedLibrary &lib = *kept;
   bool complete = lib.find("curl_global_init", curl.globalInit) &&
                   lib.find("curl_easy_init", curl.easyInit) &&
                   lib.find("curl_easy_cleanup", curl.easyCleanup) &&
