@@ -10,9 +10,11 @@
 #include "sparseditto/Runtime/CublasLt.h"
 #include "sparseditto/Runtime/CudaLibraries.h"
 #include "sparseditto/Runtime/Device.h"
+#include "sparseditto/Runtime/NcuReport.h"
 #include "sparseditto/Runtime/Timing.h"
 #include "sparseditto/Runtime/WorkerProcess.h"
 #include "sparseditto/Target/Ptxas.h"
+#include "sparseditto/Target/Sass.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -139,6 +141,40 @@ static Finding ptxasFinding() {
   return finding;
 }
 
+static Finding disassemblerFinding() {
+  Finding finding{"disassembler",
+                  "disassembler",
+                  false,
+                  "",
+                  "facts of the machine code: order and width of loads, waits",
+                  {}};
+  finding.detail = findDisassembler();
+  finding.found = !finding.detail.empty();
+  if (finding.found)
+    finding.facts = json::Object{{"path", finding.detail}};
+  else
+    finding.detail = "no cuobjdump or nvdisasm where ptxas is looked for; PyPI "
+                     "has nvidia-cuda-nvdisasm";
+  return finding;
+}
+
+static Finding ncuFinding() {
+  Finding finding{"ncu",
+                  "Nsight Compute",
+                  false,
+                  "",
+                  "counters of a kernel from outside of it",
+                  {}};
+  finding.detail = findNcu();
+  finding.found = !finding.detail.empty();
+  if (finding.found)
+    finding.facts = json::Object{{"path", finding.detail}};
+  else
+    finding.detail = "no ncu in $SPARSEDITTO_NCU, $CUDA_HOME, PATH or "
+                     "/usr/local/cuda";
+  return finding;
+}
+
 static Finding cublasFinding() {
   const char *enables = "times of the dense product beside every kernel, and "
                         "the dense choice of a plan";
@@ -255,6 +291,7 @@ Diagnosis sparseditto::diagnose(bool measureFloor) {
        "PTX for every chip that sd-tune compile --target lists",
        json::Object{{"version", LLVM_VERSION_STRING}}});
   diagnosis.findings.push_back(ptxasFinding());
+  diagnosis.findings.push_back(disassemblerFinding());
   addDriver(diagnosis);
   if (!diagnosis.find("gpu"))
     diagnosis.findings.push_back(
@@ -273,6 +310,7 @@ Diagnosis sparseditto::diagnose(bool measureFloor) {
       "cusparse", "cuSPARSE", "cusparse", {12, 13}, "cusparseGetProperty",
       "the CSR and BSR peers in benchmarks"));
   diagnosis.findings.push_back(countersFinding());
+  diagnosis.findings.push_back(ncuFinding());
   llvm::append_range(diagnosis.findings, sandbox);
   if (!measureFloor)
     return diagnosis;

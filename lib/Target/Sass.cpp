@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "sparseditto/Target/Sass.h"
+#include "SassText.h"
 #include "Toolkit.h"
 #include "sparseditto/Support/Process.h"
 #include "sparseditto/Target/Ptxas.h"
@@ -18,22 +19,46 @@
 
 using namespace sparseditto;
 
-/// "LDG.E.128" out of "        /*0390*/   @!P0 LDG.E.128 R24, [R12] ; /* ...
-/// */". Empty for a line that is not an instruction.
-static llvm::StringRef opcode(llvm::StringRef line) {
+std::optional<SassInstruction>
+sparseditto::parseSassInstruction(llvm::StringRef line) {
+  SassInstruction instruction;
   line = line.trim();
   if (!line.consume_front("/*"))
-    return "";
+    return std::nullopt;
   llvm::StringRef address = line.take_while(llvm::isHexDigit);
   line = line.drop_front(address.size());
   // The encoding's second half stands alone in such a comment: "0x000f...".
-  if (address.size() < 4 || !line.consume_front("*/"))
-    return "";
+  if (address.size() < 4 || !line.consume_front("*/") ||
+      address.getAsInteger(16, instruction.address))
+    return std::nullopt;
   line = line.ltrim();
-  if (line.consume_front("@"))
-    line = line.drop_until(llvm::isSpace).ltrim();
-  return line.take_while(
+  if (line.consume_front("@")) {
+    instruction.predicate = line.take_until(llvm::isSpace);
+    line = line.drop_front(instruction.predicate.size()).ltrim();
+  }
+  instruction.opcode = line.take_while(
       [](char c) { return llvm::isAlnum(c) || c == '.' || c == '_'; });
+  if (instruction.opcode.empty())
+    return std::nullopt;
+  instruction.operands =
+      line.drop_front(instruction.opcode.size()).split(';').first.trim();
+  return instruction;
+}
+
+SassHeading sparseditto::parseSassHeading(llvm::StringRef line) {
+  SassHeading heading;
+  line = line.trim();
+  if (line.consume_front("code for ") || line.consume_front(".target"))
+    heading.chip = line.trim();
+  else if (line.consume_front("Function : "))
+    heading.function = line.trim();
+  else if (line.consume_back(":")) {
+    if (line.consume_front(".text."))
+      heading.function = line;
+    else
+      heading.label = line;
+  }
+  return heading;
 }
 
 static void count(SassKernel &kernel, llvm::StringRef op) {
@@ -75,27 +100,22 @@ static void count(SassKernel &kernel, llvm::StringRef op) {
 std::vector<SassKernel> sparseditto::parseSass(llvm::StringRef text) {
   std::vector<SassKernel> kernels;
   std::string chip;
-  auto begin = [&](llvm::StringRef name) {
-    kernels.emplace_back();
-    kernels.back().name = name.str();
-    kernels.back().chip = chip;
-  };
   while (!text.empty()) {
     auto [line, rest] = text.split('\n');
     text = rest;
-    llvm::StringRef op = opcode(line);
-    if (!op.empty()) {
+    if (auto instruction = parseSassInstruction(line)) {
       if (!kernels.empty())
-        count(kernels.back(), op);
+        count(kernels.back(), instruction->opcode);
       continue;
     }
-    line = line.trim();
-    if (line.consume_front("code for ") || line.consume_front(".target"))
-      chip = line.trim().str();
-    else if (line.consume_front("Function : "))
-      begin(line.trim());
-    else if (line.consume_front(".text.") && line.consume_back(":"))
-      begin(line);
+    SassHeading heading = parseSassHeading(line);
+    if (heading.chip)
+      chip = heading.chip->str();
+    if (heading.function) {
+      kernels.emplace_back();
+      kernels.back().name = heading.function->str();
+      kernels.back().chip = chip;
+    }
   }
   return kernels;
 }
@@ -117,6 +137,17 @@ std::string sparseditto::findDisassembler() {
 
 llvm::Expected<std::optional<std::vector<SassKernel>>>
 sparseditto::disassemble(llvm::StringRef cubin, unsigned timeoutSeconds) {
+  llvm::Expected<std::optional<std::string>> text =
+      disassembleText(cubin, timeoutSeconds);
+  if (!text)
+    return text.takeError();
+  if (!*text)
+    return std::nullopt;
+  return parseSass(**text);
+}
+
+llvm::Expected<std::optional<std::string>>
+sparseditto::disassembleText(llvm::StringRef cubin, unsigned timeoutSeconds) {
   std::string program = findDisassembler();
   if (program.empty())
     return std::nullopt;
@@ -143,5 +174,5 @@ sparseditto::disassemble(llvm::StringRef cubin, unsigned timeoutSeconds) {
                                        .trim()
                                        .take_front(500)
                                        .str()));
-  return parseSass(result->output);
+  return std::move(result->output);
 }

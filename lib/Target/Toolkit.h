@@ -9,18 +9,13 @@
 #ifndef SPARSEDITTO_LIB_TARGET_TOOLKIT_H
 #define SPARSEDITTO_LIB_TARGET_TOOLKIT_H
 
+#include "sparseditto/Target/Programs.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include <string>
 
 namespace sparseditto {
-
-bool isProgram(llvm::StringRef path);
-
-/// $CUDA_HOME/bin, $CUDA_PATH/bin, $CUDA_ROOT/bin, PATH, /usr/local/cuda/bin.
-/// Empty if none has the program.
-std::string findToolkitProgram(llvm::StringRef name);
 
 /// A directory for the files handed to such a program, removed with this.
 class TemporaryDirectory {

@@ -85,14 +85,12 @@ public:
                        "!llvm.ptr<1>) kernel {\n";
     for (unsigned i = 3; i < 2000; ++i)
       text += llvm::formatv("{0}:   {1}\n", i,
-                            i % 9 == 0 ? "%1 = llvm.load %0 : !llvm.ptr<1>"
-                            : i % 7 == 0
-                                ? "gpu.barrier"
-                                : "%2 = arith.addi %0, %0 : i32");
+                            i % 9 == 0   ? "%1 = llvm.load %0 : !llvm.ptr<1>"
+                            : i % 7 == 0 ? "gpu.barrier"
+                                         : "%2 = arith.addi %0, %0 : i32");
     return text;
   }
-  std::vector<Candidate>
-  evaluate(llvm::ArrayRef<Proposal> proposals) override {
+  std::vector<Candidate> evaluate(llvm::ArrayRef<Proposal> proposals) override {
     std::vector<Candidate> results;
     for (const Proposal &proposal : proposals) {
       if (state.budget.candidates-- <= 0)

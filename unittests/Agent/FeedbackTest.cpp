@@ -135,9 +135,9 @@ TEST_F(FeedbackTest, BottleneckFromCounters) {
     candidate.facts.counters = std::move(counters);
     return bottleneckSentence(candidate, state);
   };
-  EXPECT_EQ(sentence({{"memory_throughput_pct", 91},
-                      {"compute_throughput_pct", 30}}),
-            "memory-bound at 91 % of peak throughput: only fewer bytes help");
+  EXPECT_EQ(
+      sentence({{"memory_throughput_pct", 91}, {"compute_throughput_pct", 30}}),
+      "memory-bound at 91 % of peak throughput: only fewer bytes help");
   EXPECT_EQ(sentence({{"memory_throughput_pct", 40},
                       {"compute_throughput_pct", 85},
                       {"tensor_pipe_pct", 80}}),
@@ -174,8 +174,8 @@ TEST_F(FeedbackTest, BottleneckWithoutCounters) {
   EXPECT_EQ(text.find("by the model "), 0u) << text;
   candidate.facts.sass = {"12 LDG", "fault: late"};
   EXPECT_EQ(bottleneckSentence(candidate, state), text + "; fault: late");
-  Candidate few = candidateOf(strategyOf("csr", "tile_n", 16),
-                              CandidateStatus::Compiled);
+  Candidate few =
+      candidateOf(strategyOf("csr", "tile_n", 16), CandidateStatus::Compiled);
   EXPECT_NE(bottleneckSentence(few, state)
                 .find("; 64 blocks leave SMs idle (132 of them)"),
             std::string::npos)
@@ -237,10 +237,12 @@ TEST(PromptText, EscapesAndBounds) {
   EXPECT_EQ(quoted("abcdef", 6), "\"abcdef\"");
   EXPECT_EQ(quoted("abcdefg", 6), "\"abc...\"");
   EXPECT_EQ(escaped("ab\x01\x01", 7), "ab...");
-  EXPECT_EQ(dataBlock("a\r\nb\x1b\n\nc\n", 3), "| a\n| b\\x1b\n| \n| (1 lines more)\n");
+  EXPECT_EQ(dataBlock("a\r\nb\x1b\n\nc\n", 3),
+            "| a\n| b\\x1b\n| \n| (1 lines more)\n");
   EXPECT_EQ(dataBlock("", 3), "");
   EXPECT_EQ(shortText(strategyOf("nm")), "nm");
-  EXPECT_EQ(shortText(strategyOf("csr", "x_source", 1)), "csr(x_source=global)");
+  EXPECT_EQ(shortText(strategyOf("csr", "x_source", 1)),
+            "csr(x_source=global)");
   Strategy unknown;
   unknown.family = "a\nb";
   unknown.set("k", 3);
