@@ -8,6 +8,7 @@
 
 #include "sparseditto/Runtime/GpuExecutor.h"
 #include "llvm/ADT/SmallVector.h"
+#include <random>
 
 using namespace sparseditto;
 
@@ -38,10 +39,12 @@ private:
   std::string text;
   std::vector<DeviceBuffer> packed;
   std::vector<cuda::DevicePtr> packedPointers;
-  /// Two sets used in turn, so that consecutive launches see other addresses:
-  /// a kernel that remembers by address remembers wrongly.
+  /// Two sets, drawn at random: a launch sees the addresses of the last one or
+  /// others, with new data or the same, so that neither a kernel that remembers
+  /// by address nor one that counts on another address goes unseen.
   DeviceBuffer arenas[2][SlotCount];
   unsigned turn = 0;
+  std::minstd_rand draw;
 };
 } // namespace
 
@@ -91,7 +94,7 @@ llvm::Error GpuExecutor::place(Slot slot, const BufferImage *image,
 }
 
 llvm::Error GpuExecutor::launch(LaunchRequest &request) {
-  turn ^= 1;
+  turn = draw() >> 16 & 1;
   LaunchArguments arguments;
   arguments.packed = packedPointers;
   arguments.n = request.n;
