@@ -7,20 +7,17 @@
 //===----------------------------------------------------------------------===//
 
 #include "sparseditto/IO/SafetensorsWriter.h"
+#include "AtomicFile.h"
 #include "ReaderSupport.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/ErrorHandling.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/raw_ostream.h"
-#include <atomic>
 #include <tuple>
-#include <unistd.h>
 
 using namespace sparseditto;
-namespace fs = llvm::sys::fs;
 
 static constexpr uint64_t dataAlignment = 64;
 
@@ -141,35 +138,13 @@ llvm::Error sparseditto::writeSafetensors(
   });
   std::string header = makeHeader(order, metadata);
 
-  static std::atomic<unsigned> counter = 0;
-  const std::string temporary =
-      llvm::formatv("{0}.tmp-{1}-{2}", path, ::getpid(), counter++);
-  int descriptor;
-  if (std::error_code error =
-          fs::openFileForWrite(temporary, descriptor, fs::CD_CreateNew))
-    return readError(path, "cannot write: " + error.message());
-  llvm::raw_fd_ostream os(descriptor, /*shouldClose=*/true);
-  char length[8];
-  llvm::support::endian::write64le(length, header.size());
-  os.write(length, sizeof(length));
-  os << header;
-  for (const SafetensorsEntry *entry : order)
-    os.write(reinterpret_cast<const char *>(entry->bytes.data()),
-             entry->bytes.size());
-  os.flush();
-  std::error_code error = os.error();
-  // The rename must not reach the disk before the bytes do.
-  if (!error && ::fsync(descriptor) != 0)
-    error = std::error_code(errno, std::generic_category());
-  os.close();
-  if (!error)
-    error = os.error();
-  if (!error)
-    error = fs::rename(temporary, path);
-  if (error) {
-    os.clear_error();
-    fs::remove(temporary);
-    return readError(path, "cannot write: " + error.message());
-  }
-  return llvm::Error::success();
+  return writeFileAtomically(path, [&](llvm::raw_ostream &os) {
+    char length[8];
+    llvm::support::endian::write64le(length, header.size());
+    os.write(length, sizeof(length));
+    os << header;
+    for (const SafetensorsEntry *entry : order)
+      os.write(reinterpret_cast<const char *>(entry->bytes.data()),
+               entry->bytes.size());
+  });
 }

@@ -113,6 +113,18 @@ std::optional<size_t> TensorFile::find(llvm::StringRef name) const {
   return std::nullopt;
 }
 
+llvm::Expected<size_t> TensorFile::select(llvm::StringRef name) const {
+  if (name.empty()) {
+    if (listed.size() == 1)
+      return 0;
+    return readErrorV(filePath, "holds {0} tensors, name one as \"{1}#NAME\"",
+                      listed.size(), filePath);
+  }
+  if (std::optional<size_t> index = find(name))
+    return *index;
+  return readErrorV(filePath, "no tensor '{0}'", printable(name));
+}
+
 llvm::Expected<Matrix> TensorFile::load(size_t index) {
   if (index >= listed.size())
     return readErrorV(filePath, "no tensor number {0}; the file holds {1}",

@@ -8,6 +8,7 @@
 
 #include "NpyBytes.h"
 #include "TestFiles.h"
+#include "sparseditto/IO/NpyWriter.h"
 #include "gmock/gmock.h"
 
 using namespace sparseditto;
@@ -208,4 +209,45 @@ TEST(Npy, ReadsRealFiles) {
   EXPECT_EQ(matrix.rows, 256);
   EXPECT_EQ(matrix.cols, 576);
   EXPECT_EQ(countNonZeros(matrix), 44173);
+}
+
+//===----------------------------------------------------------------------===//
+// Writing
+//===----------------------------------------------------------------------===//
+
+TEST(Npy, WritesWhatIsRead) {
+  llvm::SmallString<128> path;
+  ASSERT_FALSE(llvm::sys::fs::createTemporaryFile("array", "npy", path));
+  for (ElementType type :
+       {ElementType::F64, ElementType::F32, ElementType::F16, ElementType::I64,
+        ElementType::I32, ElementType::I16, ElementType::I8, ElementType::U64,
+        ElementType::U32, ElementType::U16, ElementType::U8, ElementType::Bool})
+    for (std::vector<int64_t> shape : std::vector<std::vector<int64_t>>{
+             {}, {3}, {2, 3}, {2, 0, 5}, std::vector<int64_t>(12, 1)}) {
+      size_t count = 1;
+      for (int64_t side : shape)
+        count *= size_t(side);
+      std::vector<uint8_t> bytes(count * byteSize(type));
+      for (size_t i = 0; i < bytes.size(); ++i)
+        bytes[i] = uint8_t(i % 2);
+      ASSERT_EQ(llvm::toString(writeNpy(path, type, shape, bytes)), "");
+      auto file = TensorFile::open(path);
+      ASSERT_TRUE(bool(file)) << llvm::toString(file.takeError());
+      const TensorInfo &info = (*file)->tensors()[0];
+      EXPECT_EQ(info.type, type);
+      EXPECT_EQ(info.shape, shape);
+      EXPECT_EQ(loadOrFail(**file, 0).bytes(), llvm::ArrayRef<uint8_t>(bytes));
+    }
+  llvm::sys::fs::remove(path);
+}
+
+TEST(Npy, WritesNothingItCannot) {
+  EXPECT_THAT(llvm::toString(writeNpy("x.npy", ElementType::BF16, {1}, {0, 0})),
+              HasSubstr("x.npy: cannot write: numpy has no name for bf16; a "
+                        ".safetensors file can hold it"));
+  EXPECT_THAT(llvm::toString(writeNpy("x.npy", ElementType::F16, {2}, {0, 0})),
+              HasSubstr("x.npy: cannot write: got 2 bytes for shape"));
+  EXPECT_THAT(llvm::toString(writeNpy("none/x.npy", ElementType::U8, {1}, {0})),
+              HasSubstr("none/x.npy: cannot write: "));
+  EXPECT_FALSE(llvm::sys::fs::exists("x.npy"));
 }

@@ -92,6 +92,9 @@ public:
   llvm::ArrayRef<TensorInfo> tensors() const { return listed; }
   /// Index of the tensor called `name`.
   std::optional<size_t> find(llvm::StringRef name) const;
+  /// The same as the second half of "FILE#NAME": without a name the file must
+  /// hold just one tensor.
+  llvm::Expected<size_t> select(llvm::StringRef name) const;
   /// Free-form strings of a safetensors header; empty for other formats.
   const std::map<std::string, std::string> &metadata() const { return extra; }
 
