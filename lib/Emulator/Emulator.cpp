@@ -9,16 +9,12 @@
 #include "sparseditto/Emulator/Emulator.h"
 #include "BlockRunner.h"
 #include "Instrument.h"
+#include "Jit.h"
 #include "Runtime.h"
 #include "Translate.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "llvm/ExecutionEngine/Orc/LLJIT.h"
-#include "llvm/ExecutionEngine/Orc/ThreadSafeModule.h"
 #include "llvm/IR/Module.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/TargetSelect.h"
-#include "llvm/Target/TargetMachine.h"
 #include <atomic>
 #include <mutex>
 #include <thread>
@@ -56,62 +52,13 @@ unsigned EmulatedKernel::staticSharedBytes() const {
   return Pimpl->instrumented.staticSharedBytes;
 }
 
-/// The host as it is, without the instruction that rounds to bf16 but flushes
-/// subnormals, which no GPU does.
-static llvm::Expected<llvm::orc::JITTargetMachineBuilder> hostMachine() {
-  auto builder = llvm::orc::JITTargetMachineBuilder::detectHost();
-  if (!builder)
-    return builder.takeError();
-  if (builder->getTargetTriple().isX86())
-    builder->addFeatures({"-avx512bf16", "-avxneconvert"});
-  builder->setCodeGenOptLevel(llvm::CodeGenOptLevel::Less);
-  return builder;
-}
-
-static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
-  llvm::LoopAnalysisManager lam;
-  llvm::FunctionAnalysisManager fam;
-  llvm::CGSCCAnalysisManager cgam;
-  llvm::ModuleAnalysisManager mam;
-  llvm::PassBuilder builder(&machine);
-  builder.registerModuleAnalyses(mam);
-  builder.registerCGSCCAnalyses(cgam);
-  builder.registerFunctionAnalyses(fam);
-  builder.registerLoopAnalyses(lam);
-  builder.crossRegisterProxies(lam, fam, cgam, mam);
-  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O1)
-      .run(module, mam);
-}
-
 llvm::Error
 EmulatedKernel::Impl::compile(std::unique_ptr<llvm::Module> module,
                               std::unique_ptr<llvm::LLVMContext> context) {
   llvm::Expected<llvm::orc::JITTargetMachineBuilder> machine = hostMachine();
   if (!machine)
     return machine.takeError();
-  llvm::Expected<std::unique_ptr<llvm::TargetMachine>> target =
-      machine->createTargetMachine();
-  if (!target)
-    return target.takeError();
-  module->setTargetTriple((*target)->getTargetTriple());
-  optimize(*module, **target);
-
-  llvm::Expected<std::unique_ptr<llvm::orc::LLJIT>> created =
-      llvm::orc::LLJITBuilder()
-          .setJITTargetMachineBuilder(std::move(*machine))
-          .setLinkProcessSymbolsByDefault(false)
-          .setPlatformSetUp(llvm::orc::setUpInactivePlatform)
-          .create();
-  if (!created)
-    return created.takeError();
-  jit = std::move(*created);
-  llvm::orc::SymbolMap symbols;
-  for (const RuntimeSymbol &symbol : runtimeSymbols())
-    symbols[jit->mangleAndIntern(symbol.name)] = {
-        llvm::orc::ExecutorAddr::fromPtr(symbol.address),
-        llvm::JITSymbolFlags::Exported};
-  if (llvm::Error error = jit->getMainJITDylib().define(
-          llvm::orc::absoluteSymbols(std::move(symbols))))
+  if (llvm::Error error = optimize(*module, *machine))
     return error;
   std::vector<std::pair<std::string, uint64_t>> globals;
   for (const std::string &name : instrumented.globals) {
@@ -120,9 +67,12 @@ EmulatedKernel::Impl::compile(std::unique_ptr<llvm::Module> module,
       globals.emplace_back(name, module->getDataLayout().getTypeAllocSize(
                                      global->getValueType()));
   }
-  if (llvm::Error error = jit->addIRModule(
-          llvm::orc::ThreadSafeModule(std::move(module), std::move(context))))
-    return error;
+  llvm::Expected<std::unique_ptr<llvm::orc::LLJIT>> compiled =
+      compileWithJit(std::move(*machine), std::move(module), std::move(context),
+                     runtimeSymbols());
+  if (!compiled)
+    return compiled.takeError();
+  jit = std::move(*compiled);
   llvm::Expected<llvm::orc::ExecutorAddr> address = jit->lookup(entryName);
   if (!address)
     return address.takeError();
@@ -144,11 +94,7 @@ EmulatedKernel::Impl::compile(std::unique_ptr<llvm::Module> module,
 llvm::Expected<std::unique_ptr<EmulatedKernel>>
 EmulatedKernel::create(mlir::ModuleOp lowered, llvm::StringRef symbol,
                        const EmulatorOptions &options) {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    llvm::InitializeNativeTarget();
-    llvm::InitializeNativeTargetAsmPrinter();
-  });
+  initializeNativeBackend();
   auto impl = std::make_unique<Impl>();
   impl->symbol = symbol.str();
   impl->options = options;

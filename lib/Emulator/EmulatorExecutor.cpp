@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "sparseditto/Emulator/EmulatorExecutor.h"
+#include "Translate.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "sparseditto/Target/Compile.h"
@@ -90,26 +91,12 @@ llvm::Error sparseditto::runManifest(EmulatedKernel &kernel,
                        *words, report);
 }
 
-/// True if some operation is of a dialect that the emulator does not take.
-static bool needsLowering(mlir::ModuleOp module) {
-  return module
-      ->walk([&](mlir::Operation *op) {
-        llvm::StringRef dialect = op->getName().getDialectNamespace();
-        bool lowered = dialect == "llvm" || dialect == "nvvm" ||
-                       op->getName().getStringRef() == "gpu.module" ||
-                       op->getName().getStringRef() == "builtin.module";
-        return lowered ? mlir::WalkResult::advance()
-                       : mlir::WalkResult::interrupt();
-      })
-      .wasInterrupted();
-}
-
 llvm::Expected<std::unique_ptr<EmulatorExecutor>>
 EmulatorExecutor::create(mlir::ModuleOp module, const KernelManifest &manifest,
                          const EmulatorOptions &options,
                          GuardedBufferOptions::Side side) {
   mlir::OwningOpRef<mlir::ModuleOp> clone;
-  if (needsLowering(module)) {
+  if (emulator::needsLowering(module)) {
     clone = module.clone();
     if (llvm::Error error = lowerKernelToNVVM(*clone))
       return error;

@@ -147,6 +147,8 @@ GuardedBuffer::create(llvm::StringRef name, size_t size,
   buffer.Begin = begin;
   buffer.Size = size;
   buffer.Name = name.str();
+  if (options.hostOnly)
+    return buffer;
   Allocation allocation;
   allocation.mappingBegin = reinterpret_cast<uint64_t>(base);
   allocation.mappingEnd = allocation.mappingBegin + total;

@@ -30,6 +30,19 @@
 using namespace sparseditto;
 using namespace sparseditto::emulator;
 
+bool emulator::needsLowering(mlir::ModuleOp module) {
+  return module
+      ->walk([&](mlir::Operation *op) {
+        llvm::StringRef dialect = op->getName().getDialectNamespace();
+        bool lowered = dialect == "llvm" || dialect == "nvvm" ||
+                       op->getName().getStringRef() == "gpu.module" ||
+                       op->getName().getStringRef() == "builtin.module";
+        return lowered ? mlir::WalkResult::advance()
+                       : mlir::WalkResult::interrupt();
+      })
+      .wasInterrupted();
+}
+
 /// The module-like operation whose body holds the kernel, or null.
 static mlir::Operation *findHolder(mlir::ModuleOp module,
                                    llvm::StringRef symbol) {

@@ -32,6 +32,9 @@ struct TranslatedKernel {
   std::vector<OperationRecord> operations;
 };
 
+/// True if some operation is of a dialect that the emulator does not take.
+bool needsLowering(mlir::ModuleOp module);
+
 /// NVPTX-flavoured LLVM IR of the module that holds the llvm.func `symbol`.
 /// `module` is left alone.
 llvm::Expected<TranslatedKernel> translateKernel(mlir::ModuleOp module,

@@ -13,6 +13,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/ErrorHandling.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include <algorithm>
 #include <csignal>
 #include <cstring>
@@ -32,6 +33,7 @@ static constexpr struct {
   const char *name;
 } statusNames[] = {
     {RunStatus::Verified, "verified"},
+    {RunStatus::Executed, "executed"},
     {RunStatus::Illegal, "illegal"},
     {RunStatus::WrongResult, "wrong_result"},
     {RunStatus::Nondeterministic, "nondeterministic"},
@@ -119,7 +121,7 @@ void Job::emulateBriefly() {
 }
 
 json::Value Job::toJSON() const {
-  return json::Object{{"schema", 1},
+  json::Object object{{"schema", 1},
                       {"nonce", nonce},
                       {"package", package},
                       {"layer", layer},
@@ -136,6 +138,9 @@ json::Value Job::toJSON() const {
                       {"time_n", toArray(timeN)},
                       {"seed", int64_t(seed)},
                       {"policy", policy}};
+  if (module)
+    object["module"] = module->toJSON();
+  return object;
 }
 
 llvm::Expected<Job> Job::fromJSON(const json::Value &value) {
@@ -159,6 +164,13 @@ llvm::Expected<Job> Job::fromJSON(const json::Value &value) {
   readSizes(fields, "time_n", job.timeN);
   fields.integer("seed", 0, maxInt64, job.seed);
   fields.boolean("policy", job.policy);
+  if (const json::Value *module = fields.find("module")) {
+    llvm::Expected<ModuleJob> read = ModuleJob::fromJSON(*module);
+    if (read)
+      job.module = std::move(*read);
+    else
+      fields.take(read.takeError());
+  }
   if (llvm::Error error = fields.finish())
     return error;
   return job;
@@ -168,7 +180,7 @@ json::Value JobResult::toJSON() const {
   json::Array times;
   for (const Measurement &measurement : measurements)
     times.push_back(measurement.toJSON());
-  return json::Object{{"schema", 1},
+  json::Object object{{"schema", 1},
                       {"nonce", nonce},
                       {"status", name(status)},
                       {"message", json::fixUTF8(message)},
@@ -187,6 +199,9 @@ json::Value JobResult::toJSON() const {
                       {"measurements", std::move(times)},
                       {"seconds", seconds},
                       {"sandbox_missing", json::fixUTF8(sandboxMissing)}};
+  if (module)
+    object["module"] = module->toJSON();
+  return object;
 }
 
 llvm::Expected<JobResult> JobResult::fromJSON(const json::Value &value) {
@@ -219,6 +234,13 @@ llvm::Expected<JobResult> JobResult::fromJSON(const json::Value &value) {
     }
   fields.number("seconds", result.seconds);
   fields.string("sandbox_missing", result.sandboxMissing);
+  if (const json::Value *module = fields.find("module")) {
+    llvm::Expected<ModuleJobResult> read = ModuleJobResult::fromJSON(*module);
+    if (read)
+      result.module = std::move(*read);
+    else
+      fields.take(read.takeError());
+  }
   if (llvm::Error error = fields.finish())
     return error;
   return result;
@@ -342,5 +364,15 @@ JobResult sparseditto::runJob(llvm::StringRef program, Job job,
     return failure(RunStatus::NoResult,
                    "the worker's result is not of this job");
   result->seconds = process->seconds;
+  if (result->module && result->status == RunStatus::Executed) {
+    auto tensors =
+        llvm::MemoryBuffer::getFile(directory->file(moduleTensorsFile),
+                                    /*IsText=*/false,
+                                    /*RequiresNullTerminator=*/false);
+    if (!tensors)
+      return failure(RunStatus::NoResult, "the worker left no tensors: " +
+                                              tensors.getError().message());
+    result->module->tensors = (*tensors)->getBuffer().str();
+  }
   return std::move(*result);
 }

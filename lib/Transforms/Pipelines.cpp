@@ -7,18 +7,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "sparseditto/Transforms/Pipelines.h"
-#include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
-#include "mlir/Conversion/GPUCommon/GPUCommonPass.h"
-#include "mlir/Conversion/MathToLibm/MathToLibm.h"
-#include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
-#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Dialect/Bufferization/Pipelines/Passes.h"
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
-#include "mlir/Dialect/Linalg/Passes.h"
-#include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
+#include "sparseditto/Target/HostToLLVM.h"
 #include "sparseditto/Target/Passes.h"
 #include "sparseditto/Transforms/Passes.h"
 
@@ -49,22 +44,12 @@ void sparseditto::buildLowerPlannedPipeline(OpPassManager &pm,
   pm.addPass(createConvertSparsePatternToGPUPass(launch));
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
+  if (format == moduleFormat)
+    return;
   SparsePatternKernelToBinaryOptions binary;
   binary.chips.assign(chips.begin(), chips.end());
   binary.format = format.str();
   pm.addPass(createSparsePatternKernelToBinary(binary));
-}
-
-/// Everything but gpu.binary to the LLVM dialect. Launches stay: translation to
-/// LLVM IR turns them into calls together with the binaries.
-static void buildHostToLLVM(OpPassManager &pm) {
-  pm.addPass(createConvertLinalgToLoopsPass());
-  pm.addPass(memref::createExpandStridedMetadataPass());
-  pm.addPass(createLowerAffinePass());
-  pm.addPass(createSCFToControlFlowPass());
-  pm.addPass(createConvertMathToLibmPass());
-  pm.addPass(createGpuToLLVMConversionPass());
-  pm.addPass(createReconcileUnrealizedCastsPass());
 }
 
 void sparseditto::buildSparseToPtxPipeline(OpPassManager &pm,
@@ -80,8 +65,11 @@ void sparseditto::buildSparseToPtxPipeline(OpPassManager &pm,
   choose.decideOnly = true;
   pm.addPass(createSparseAgentLowerPass(choose));
   buildLowerPlannedPipeline(pm, chips, options.format);
-  if (options.hostToLLVM)
-    buildHostToLLVM(pm);
+  if (!options.hostToLLVM)
+    return;
+  // Kernels first: the host's type converter is not theirs.
+  pm.addNestedPass<gpu::GPUModuleOp>(createConvertSparsePatternKernelToNVVM());
+  buildHostToLLVM(pm);
 }
 
 void sparseditto::registerPipelines() {

@@ -15,11 +15,11 @@
 #include "sparseditto/Kernels/Family.h"
 #include "sparseditto/Support/Table.h"
 #include "sparseditto/Target/Chips.h"
+#include "sparseditto/Target/Place.h"
 #include "sparseditto/Transforms/Passes.h"
 #include "sparseditto/Transforms/Pipelines.h"
-#include "sparseditto/Transforms/Problems.h"
+#include "sparseditto/Transforms/Products.h"
 #include "sparseditto/Transforms/Strategies.h"
-#include "sparseditto/Transforms/Weights.h"
 #include "sparseditto/Tuning/CandidateBuilder.h"
 #include "sparseditto/Tuning/Choose.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -46,12 +46,7 @@ struct Decision {
 };
 
 /// A product without a plan, and what was decided on it.
-struct Product {
-  SpmmOp op;
-  Problem problem;
-  ConstantTensor weight;
-  std::string place; ///< "model.mlir:15:11".
-  std::string name;  ///< Of the weight; empty for an inline constant.
+struct Product : ConstantProduct {
   PatternReport report;
   std::vector<Decision> decisions;
   std::vector<Candidate> history;
@@ -88,20 +83,6 @@ private:
 
 } // namespace
 
-/// The first place in a file that a location names: "model.mlir:15:11".
-static std::string placeOf(Location loc) {
-  std::string place;
-  loc->walk([&](Location part) {
-    auto line = dyn_cast<FileLineColLoc>(part);
-    if (!line)
-      return WalkResult::advance();
-    place = llvm::formatv("{0}:{1}:{2}", line.getFilename().getValue(),
-                          line.getLine(), line.getColumn());
-    return WalkResult::interrupt();
-  });
-  return place.empty() ? "unknown" : place;
-}
-
 /// A plan of the decisions, which ascend in N and leave no gap.
 static PlanAttr toPlan(MLIRContext *context, ArrayRef<Decision> decisions) {
   SmallVector<int64_t> bounds;
@@ -135,17 +116,10 @@ llvm::Error SparseAgentLower::checkOptions() const {
   if (iterations < 1)
     return llvm::createStringError("expected iterations of at least 1, got " +
                                    std::to_string(iterations));
-  if (format != "ptx" && format != "cubin")
-    return llvm::createStringError("expected a format of ptx or cubin, got '" +
-                                   format + "'");
-  if (!family.empty() && !findFamily(family)) {
-    std::string known;
-    for (const KernelFamily *one : allFamilies())
-      known += (known.empty() ? "" : ", ") + one->name().str();
-    return llvm::createStringError("unknown family '" + family +
-                                   "', expected " + known);
-  }
-  return llvm::Error::success();
+  if (format != "ptx" && format != "cubin" && format != moduleFormat)
+    return llvm::createStringError(
+        "expected a format of ptx, cubin or module, got '" + format + "'");
+  return checkFamilies(family);
 }
 
 LogicalResult SparseAgentLower::convertLinalg() {
@@ -164,35 +138,14 @@ LogicalResult SparseAgentLower::convertLinalg() {
 }
 
 LogicalResult SparseAgentLower::collect(std::vector<Product> &products) {
-  WalkResult walked = getOperation().walk([&](SpmmOp op) {
-    if (op.isPacked() || op.getPlanAttr() || !op.hasPureTensorSemantics())
-      return WalkResult::advance();
-    auto constant = op.getWeight().front().getDefiningOp<arith::ConstantOp>();
-    auto value =
-        constant ? dyn_cast<ElementsAttr>(constant.getValue()) : ElementsAttr();
-    std::optional<Problem> problem = problemOf(op);
-    if (!value || !problem) {
-      emitRemark(op.getLoc()) << "no plan: "
-                              << (value ? "an element type has no kernels"
-                                        : "the weight is not a constant");
-      return WalkResult::advance();
-    }
-    Product product;
-    product.op = op;
-    product.place = placeOf(op.getLoc());
-    product.problem = *problem;
-    if (auto resource = dyn_cast<DenseResourceElementsAttr>(value))
-      product.name = resource.getRawHandle().getKey().str();
-    llvm::Expected<ConstantTensor> tensor = readConstant(value, product.name);
-    if (!tensor) {
-      op->emitError() << llvm::toString(tensor.takeError());
-      return WalkResult::interrupt();
-    }
-    product.weight = std::move(*tensor);
-    products.push_back(std::move(product));
-    return WalkResult::advance();
-  });
-  return failure(walked.wasInterrupted());
+  FailureOr<std::vector<ConstantProduct>> found = collectProducts(
+      getOperation(), [](SpmmOp op) { return !op.getPlanAttr(); });
+  if (failed(found))
+    return failure();
+  for (ConstantProduct &product : *found)
+    static_cast<ConstantProduct &>(products.emplace_back()) =
+        std::move(product);
+  return success();
 }
 
 LogicalResult SparseAgentLower::decide(Product &product, const Chip &chip,
@@ -208,7 +161,7 @@ LogicalResult SparseAgentLower::decide(Product &product, const Chip &chip,
 
   ChooseOptions options;
   options.agent = agent;
-  options.family = family;
+  options.families.assign(family.begin(), family.end());
   options.budget = iterations;
   int64_t tokens = cast<ShapedType>(op.getActivations().getType())
                        .getDimSize(op.getTokenDim());

@@ -8,6 +8,7 @@
 
 #include "sparseditto/Tuning/Choose.h"
 #include "sparseditto/Agent/MachineModel.h"
+#include "sparseditto/Support/Error.h"
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -30,6 +31,18 @@ std::string sparseditto::packingKey(const Strategy &strategy) {
         if (std::optional<int64_t> value = strategy.get(knob.name))
           packing.set(knob.name, *value);
   return packing.str();
+}
+
+llvm::Error sparseditto::checkFamilies(llvm::ArrayRef<std::string> names) {
+  for (const std::string &name : names) {
+    if (findFamily(name))
+      continue;
+    std::string known;
+    for (const KernelFamily *family : allFamilies())
+      known += (known.empty() ? "" : ", ") + family->name().str();
+    return makeError("unknown family '{0}', expected {1}", name, known);
+  }
+  return llvm::Error::success();
 }
 
 std::string Choice::rangeText() const {
@@ -247,7 +260,8 @@ static llvm::Expected<Question> ask(const PatternReport &report,
   state.chip = chip.name.str();
   std::vector<const KernelFamily *> families;
   for (const KernelFamily *family : allFamilies())
-    if (options.family.empty() || family->name() == options.family)
+    if (options.families.empty() ||
+        llvm::is_contained(options.families, family->name()))
       families.push_back(family);
   state.families = families;
   Question question;
@@ -265,8 +279,8 @@ static llvm::Expected<Question> ask(const PatternReport &report,
     return proposals.takeError();
   question.proposals = std::move(*proposals);
   auto isLibrary = [](const Proposal &p) { return p.useLibrary; };
-  if (!options.family.empty()) {
-    // Asked for one family, the library does not compete.
+  if (!options.families.empty()) {
+    // Asked for families, the library does not compete.
     llvm::erase_if(question.proposals, isLibrary);
   } else if (llvm::none_of(question.proposals, isLibrary)) {
     // Else it always does, whether or not the source thought of it.
@@ -304,7 +318,7 @@ sparseditto::choosePlans(const PatternReport &report, const Problem &problem,
     }
   // Nor does the library limit what may be gained.
   std::vector<Question> weighed = questions;
-  if (!options.family.empty())
+  if (!options.families.empty())
     for (Question &question : weighed)
       question.library = 1e9;
 

@@ -28,9 +28,82 @@ struct Job {
   std::vector<CompiledLayer> layers;
   std::vector<std::string> notes;
   std::string skipped; ///< Why there is no layer.
-  std::optional<llvm::Error> error;
+};
+
+/// Puts layers together as a package, and says what it holds.
+class PackageAssembler {
+public:
+  explicit PackageAssembler(CompileResult &result) : result(result) {
+    package.sourceVersion = SPARSEDITTO_VERSION;
+  }
+  void add(CompiledLayer compiled);
+  bool empty() const { return package.layers.empty(); }
+  llvm::Error write(llvm::StringRef directory);
+
+private:
+  CompileResult &result;
+  Package package;
+  std::vector<std::pair<std::string, std::string>> contents;
+  std::set<std::string> written;
+  std::string records;
 };
 } // namespace
+
+void PackageAssembler::add(CompiledLayer compiled) {
+  for (auto [manifest, kernel] :
+       llvm::zip_equal(compiled.layer.kernels, compiled.kernels)) {
+    if (!written.insert(manifest.ptxFile).second)
+      continue;
+    ++result.kernelsBuilt;
+    contents.emplace_back(manifest.ptxFile, kernel->ptx);
+    if (!manifest.cubinFile.empty())
+      contents.emplace_back(manifest.cubinFile, kernel->cubin);
+    if (written.insert(manifest.mlirFile).second)
+      contents.emplace_back(manifest.mlirFile, kernel->mlir);
+  }
+  result.packedBytes += compiled.memory.packedBytes;
+  result.denseBytes += compiled.memory.denseBytes;
+  result.memory.push_back(std::move(compiled.memory));
+  for (const std::string &record : compiled.records)
+    records += record + "\n";
+  result.rows.insert(result.rows.end(), compiled.rows.begin(),
+                     compiled.rows.end());
+  package.layers.push_back(std::move(compiled.layer));
+}
+
+llvm::Error PackageAssembler::write(llvm::StringRef directory) {
+  contents.emplace_back("records.jsonl", std::move(records));
+  contents.emplace_back("plan.mlir", planText(package));
+  contents.emplace_back("report.html", reportHTML(result));
+  return writePackage(package, contents, directory);
+}
+
+/// Calls `work` for 0 ... count - 1 on the threads that `options` allow. The
+/// first error in that order is returned, whatever finished first.
+static llvm::Error inParallel(size_t count, const CompileOptions &options,
+                              llvm::function_ref<llvm::Error(size_t)> work) {
+  std::vector<std::optional<llvm::Error>> errors(count);
+  {
+    llvm::DefaultThreadPool pool(options.jobs
+                                     ? llvm::hardware_concurrency(options.jobs)
+                                     : llvm::hardware_concurrency());
+    for (size_t i = 0; i < count; ++i)
+      pool.async([&, i] {
+        if (llvm::Error error = work(i))
+          errors[i].emplace(std::move(error));
+      });
+    pool.wait();
+  }
+  llvm::Error first = llvm::Error::success();
+  for (std::optional<llvm::Error> &error : errors)
+    if (error) {
+      if (!first)
+        first = std::move(*error);
+      else
+        llvm::consumeError(std::move(*error));
+    }
+  return first;
+}
 
 static ElementType packageType(ElementType stored,
                                std::optional<ElementType> asked) {
@@ -95,10 +168,17 @@ static llvm::Error runJob(Job &job, const CompileOptions &options,
   if (!report)
     return report.takeError();
   for (Layout layout : options.layouts) {
-    Matrix named = *weight;
+    ModelProduct product;
+    product.weight = *weight;
     if (options.layouts.size() > 1)
-      named.name += "@" + name(layout).str();
-    auto layer = compileLayer(named, *report, layout, options, cache);
+      product.weight.name += "@" + name(layout).str();
+    Problem &problem = product.problem;
+    problem.m = weight->rows;
+    problem.k = weight->cols;
+    problem.type = problem.outputType = weight->type;
+    problem.layout = layout;
+    problem.epilogue = options.epilogue;
+    auto layer = compileLayer(product, *report, options, cache);
     if (!layer)
       return layer.takeError();
     job.layers.push_back(std::move(*layer));
@@ -159,70 +239,52 @@ sparseditto::compilePackage(const CompileOptions &options) {
     return error;
 
   KernelCache cache(options.ptxas);
-  {
-    llvm::DefaultThreadPool pool(options.jobs
-                                     ? llvm::hardware_concurrency(options.jobs)
-                                     : llvm::hardware_concurrency());
-    for (Job &job : jobs)
-      pool.async([&job, &options, &cache] {
-        if (llvm::Error error = runJob(job, options, cache))
-          job.error.emplace(std::move(error));
-      });
-    pool.wait();
-  }
+  if (llvm::Error error = inParallel(jobs.size(), options, [&](size_t i) {
+        return runJob(jobs[i], options, cache);
+      }))
+    return error;
 
-  // The first error in file order, whatever finished first.
-  llvm::Error firstError = llvm::Error::success();
-  for (Job &job : jobs)
-    if (job.error) {
-      if (!firstError)
-        firstError = std::move(*job.error);
-      else
-        llvm::consumeError(std::move(*job.error));
-    }
-  if (firstError)
-    return firstError;
-
-  Package package;
-  package.sourceVersion = SPARSEDITTO_VERSION;
-  std::vector<std::pair<std::string, std::string>> contents;
-  std::set<std::string> written;
-  std::string records;
+  PackageAssembler assembler(result);
   for (Job &job : jobs) {
     result.notes.insert(result.notes.end(), job.notes.begin(), job.notes.end());
     if (!job.skipped.empty())
       result.skipped.push_back({job.name, job.file->path(), job.skipped});
-    for (CompiledLayer &compiled : job.layers) {
-      for (auto [manifest, kernel] :
-           llvm::zip_equal(compiled.layer.kernels, compiled.kernels)) {
-        if (!written.insert(manifest.ptxFile).second)
-          continue;
-        ++result.kernelsBuilt;
-        contents.emplace_back(manifest.ptxFile, kernel->ptx);
-        if (!manifest.cubinFile.empty())
-          contents.emplace_back(manifest.cubinFile, kernel->cubin);
-        if (written.insert(manifest.mlirFile).second)
-          contents.emplace_back(manifest.mlirFile, kernel->mlir);
-      }
-      result.packedBytes += compiled.memory.packedBytes;
-      result.denseBytes += compiled.memory.denseBytes;
-      result.memory.push_back(std::move(compiled.memory));
-      for (const std::string &record : compiled.records)
-        records += record + "\n";
-      result.rows.insert(result.rows.end(), compiled.rows.begin(),
-                         compiled.rows.end());
-      package.layers.push_back(std::move(compiled.layer));
-    }
+    for (CompiledLayer &compiled : job.layers)
+      assembler.add(std::move(compiled));
   }
-  if (package.layers.empty())
+  if (assembler.empty())
     return llvm::createStringError("no tensor can be compiled; the first, '" +
                                    result.skipped.front().layer +
                                    "': " + result.skipped.front().reason);
-  contents.emplace_back("records.jsonl", std::move(records));
-  contents.emplace_back("plan.mlir", planText(package));
-  contents.emplace_back("report.html", reportHTML(result));
-  if (llvm::Error error =
-          writePackage(package, contents, options.outputDirectory))
+  if (llvm::Error error = assembler.write(options.outputDirectory))
+    return error;
+  return result;
+}
+
+llvm::Expected<CompileResult>
+sparseditto::compileProducts(llvm::ArrayRef<ModelProduct> products,
+                             const CompileOptions &options) {
+  KernelCache cache(options.ptxas);
+  std::vector<CompiledLayer> layers(products.size());
+  auto compileOne = [&](size_t i) -> llvm::Error {
+    AnalyzeOptions analyzeOptions;
+    analyzeOptions.threads = 1; // Products are the unit of parallelism here.
+    auto report = analyze(products[i].weight, analyzeOptions);
+    if (!report)
+      return report.takeError();
+    auto layer = compileLayer(products[i], *report, options, cache);
+    if (!layer)
+      return layer.takeError();
+    layers[i] = std::move(*layer);
+    return llvm::Error::success();
+  };
+  if (llvm::Error error = inParallel(products.size(), options, compileOne))
+    return error;
+  CompileResult result;
+  PackageAssembler assembler(result);
+  for (CompiledLayer &layer : layers)
+    assembler.add(std::move(layer));
+  if (llvm::Error error = assembler.write(options.outputDirectory))
     return error;
   return result;
 }

@@ -8,6 +8,7 @@
 
 #include "Layer.h"
 #include "Record.h"
+#include "sparseditto/Support/Error.h"
 #include "sparseditto/Tuning/CandidateBuilder.h"
 
 using namespace sparseditto;
@@ -16,19 +17,23 @@ namespace {
 /// Gathers one layer of the package from its plans.
 class LayerCompiler {
 public:
-  LayerCompiler(const Matrix &weight, const PatternReport &report,
+  LayerCompiler(const ModelProduct &product, const PatternReport &report,
                 const CompileOptions &options, KernelCache &cache)
-      : report(report), options(options), builder(weight, cache) {}
+      : product(product), report(report), options(options),
+        builder(product.weight, cache) {}
 
   /// `result.layer` has its problem already.
   llvm::Error run(CompiledLayer &result);
 
 private:
+  /// A plan a chip.
+  llvm::Expected<std::vector<std::vector<Choice>>> plans(CompiledLayer &result);
   CompiledRow rowFor(const Chip &chip, const PackageLayer &layer) const;
   llvm::Error addKernel(const Chip &chip, const Choice &choice,
                         CompiledLayer &result, PlanEntry &entry,
                         CompiledRow &row);
 
+  const ModelProduct &product;
   const PatternReport &report;
   const CompileOptions &options;
   /// One packed copy a format, shared by every N and chip.
@@ -53,7 +58,8 @@ CompiledRow LayerCompiler::rowFor(const Chip &chip,
   return row;
 }
 
-/// The kernel of a choice that stands: from the cache, where choosing left it.
+/// The kernel of a choice: from the cache, where choosing left it. That of a
+/// given plan may not stand.
 llvm::Error LayerCompiler::addKernel(const Chip &chip, const Choice &choice,
                                      CompiledLayer &result, PlanEntry &entry,
                                      CompiledRow &row) {
@@ -62,6 +68,10 @@ llvm::Error LayerCompiler::addKernel(const Chip &chip, const Choice &choice,
   proposal.strategy = choice.strategy;
   CandidateBuilder::Built built =
       builder.build(proposal, layer.problem, choice.tuneN, chip);
+  if (built.candidate.status != CandidateStatus::Compiled)
+    return makeError("{0}: {1} on {2}: {3}, {4}", layer.name,
+                     choice.strategy.str(), row.chip,
+                     name(built.candidate.status), built.candidate.message);
   auto copy = builder.packed(choice.strategy);
   if (!copy)
     return copy.takeError();
@@ -94,21 +104,28 @@ llvm::Error LayerCompiler::addKernel(const Chip &chip, const Choice &choice,
   return llvm::Error::success();
 }
 
-llvm::Error LayerCompiler::run(CompiledLayer &result) {
-  PackageLayer &layer = result.layer;
+llvm::Expected<std::vector<std::vector<Choice>>>
+LayerCompiler::plans(CompiledLayer &result) {
+  if (!product.plan.empty())
+    return std::vector<std::vector<Choice>>(options.chips.size(), product.plan);
   auto evaluate = [&](const Proposal &proposal, int64_t n, const Chip &chip) {
     CandidateBuilder::Built built =
-        builder.build(proposal, layer.problem, n, chip);
+        builder.build(proposal, product.problem, n, chip);
     result.records.push_back(
-        makeRecord(report, layer.problem, chip, built.candidate,
+        makeRecord(report, product.problem, chip, built.candidate,
                    built.kernel ? built.kernel->resources : KernelResources()));
     return built.candidate;
   };
-  auto plans = choosePlans(report, layer.problem, options.chips, options.choose,
-                           evaluate);
-  if (!plans)
-    return plans.takeError();
-  for (auto [chip, plan] : llvm::zip_equal(options.chips, *plans))
+  return choosePlans(report, product.problem, options.chips, options.choose,
+                     evaluate);
+}
+
+llvm::Error LayerCompiler::run(CompiledLayer &result) {
+  PackageLayer &layer = result.layer;
+  auto chosen = plans(result);
+  if (!chosen)
+    return chosen.takeError();
+  for (auto [chip, plan] : llvm::zip_equal(options.chips, *chosen))
     for (Choice &choice : plan) {
       CompiledRow row = rowFor(*chip, layer);
       PlanEntry entry;
@@ -142,23 +159,18 @@ llvm::Error LayerCompiler::run(CompiledLayer &result) {
 }
 
 llvm::Expected<CompiledLayer>
-sparseditto::compileLayer(const Matrix &weight, const PatternReport &report,
-                          Layout layout, const CompileOptions &options,
-                          KernelCache &cache) {
+sparseditto::compileLayer(const ModelProduct &product,
+                          const PatternReport &report,
+                          const CompileOptions &options, KernelCache &cache) {
   CompiledLayer result;
   PackageLayer &layer = result.layer;
-  layer.name = weight.name;
-  layer.sourceFile = weight.sourceFile;
-  layer.weight = weight;
+  layer.name = product.weight.name;
+  layer.sourceFile = product.weight.sourceFile;
+  layer.weight = product.weight;
+  layer.problem = product.problem;
   layer.report = report.toJSON();
-  Problem &problem = layer.problem;
-  problem.m = weight.rows;
-  problem.k = weight.cols;
-  problem.type = problem.outputType = weight.type;
-  problem.layout = layout;
-  problem.epilogue = options.epilogue;
   if (llvm::Error error =
-          LayerCompiler(weight, report, options, cache).run(result))
+          LayerCompiler(product, report, options, cache).run(result))
     return error;
   return result;
 }

@@ -24,10 +24,12 @@ struct CompiledLayer {
   std::vector<std::shared_ptr<const CachedKernel>> kernels;
 };
 
-/// `weight` is in the package's element type already; `report` is of it.
-llvm::Expected<CompiledLayer>
-compileLayer(const Matrix &weight, const PatternReport &report, Layout layout,
-             const CompileOptions &options, KernelCache &cache);
+/// The product's weight is in the package's element type already; `report` is
+/// of it.
+llvm::Expected<CompiledLayer> compileLayer(const ModelProduct &product,
+                                           const PatternReport &report,
+                                           const CompileOptions &options,
+                                           KernelCache &cache);
 
 } // namespace sparseditto
 

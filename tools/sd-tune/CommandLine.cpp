@@ -30,6 +30,12 @@ void CommandLine::value(llvm::StringRef name, llvm::StringRef placeholder,
   options.push_back({name.str(), placeholder.str(), help.str(), &target});
 }
 
+void CommandLine::values(llvm::StringRef name, llvm::StringRef placeholder,
+                         std::vector<std::string> &target,
+                         llvm::StringRef help) {
+  options.push_back({name.str(), placeholder.str(), help.str(), &target});
+}
+
 std::optional<int> CommandLine::parse(llvm::ArrayRef<const char *> args) {
   for (size_t i = 0; i < args.size(); ++i) {
     llvm::StringRef arg = args[i];
@@ -62,6 +68,9 @@ std::optional<int> CommandLine::parse(llvm::ArrayRef<const char *> args) {
     llvm::StringRef text = hasInlineValue ? inlineValue : args[++i];
     if (auto *string = std::get_if<std::string *>(&option->target)) {
       **string = text.str();
+    } else if (auto *strings =
+                   std::get_if<std::vector<std::string> *>(&option->target)) {
+      (*strings)->push_back(text.str());
     } else if (text.getAsInteger(10,
                                  **std::get_if<unsigned *>(&option->target))) {
       return usageError("option '" + name + "' expects a number, got '" + text +

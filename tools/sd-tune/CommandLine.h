@@ -36,6 +36,9 @@ public:
   void flag(llvm::StringRef name, bool &target, llvm::StringRef help);
   void value(llvm::StringRef name, llvm::StringRef placeholder,
              std::string &target, llvm::StringRef help);
+  /// May be given more than once.
+  void values(llvm::StringRef name, llvm::StringRef placeholder,
+              std::vector<std::string> &target, llvm::StringRef help);
   /// A decimal number >= 0.
   void value(llvm::StringRef name, llvm::StringRef placeholder,
              unsigned &target, llvm::StringRef help);
@@ -56,7 +59,8 @@ public:
 private:
   struct Option {
     std::string name, placeholder, help;
-    std::variant<bool *, std::string *, unsigned *> target;
+    std::variant<bool *, std::string *, std::vector<std::string> *, unsigned *>
+        target;
   };
   void printHelp() const;
 

@@ -23,7 +23,7 @@ namespace {
 /// The command line as it is spelt.
 struct Spelling {
   std::string ns = "1,16,512", targets = "sm_90a", output, tensor = "*";
-  std::string layout = "token-major", type, agent = "heuristic", family;
+  std::string layout = "token-major", type, agent = "heuristic", families;
   std::string activation = "none";
   unsigned copies = 1, budget = 64, jobs = 0, ptxasTimeout = 60;
   bool json = false, bias = false, residual = false;
@@ -56,7 +56,6 @@ static llvm::Expected<CompileOptions> interpret(const Spelling &spelling,
   options.tensorGlob = spelling.tensor;
   options.outputDirectory = spelling.output;
   options.jobs = spelling.jobs;
-  options.choose.family = spelling.family;
   options.choose.agent = spelling.agent;
   options.choose.maxCopies = spelling.copies;
   options.choose.budget = spelling.budget;
@@ -94,12 +93,13 @@ static llvm::Expected<CompileOptions> interpret(const Spelling &spelling,
                    "none, relu, gelu or silu");
   options.epilogue = {spelling.bias, *activation, spelling.residual};
 
-  if (!spelling.family.empty() && !findFamily(spelling.family)) {
-    std::string known;
-    for (const KernelFamily *family : allFamilies())
-      known += (known.empty() ? "" : ", ") + family->name().str();
-    return invalid("--family", spelling.family, known);
-  }
+  names.clear();
+  llvm::StringRef(spelling.families).split(names, ',', -1, /*KeepEmpty=*/false);
+  for (llvm::StringRef name : names)
+    options.choose.families.push_back(name.trim().str());
+  if (llvm::Error error = checkFamilies(options.choose.families))
+    return llvm::createStringError("--family: " +
+                                   llvm::toString(std::move(error)));
   // Said before any work is done.
   if (auto source = createProposalSource(spelling.agent); !source)
     return source.takeError();
@@ -236,9 +236,10 @@ int tool::compileMain(llvm::ArrayRef<const char *> args) {
   command.flag("--residual", spelling.residual, "kernels add a residual");
   command.value("--agent", "NAME", spelling.agent,
                 "who proposes: heuristic (default), exhaustive, random[:SEED]");
-  command.value("--family", "NAME", spelling.family,
-                "kernels of one family only, even where the dense library is "
-                "predicted to be faster");
+  command.value(
+      "--family", "LIST", spelling.families,
+      "kernels of these families only, even where the dense library is "
+      "predicted to be faster");
   command.value("--copies", "COUNT", spelling.copies,
                 "packed copies a weight may have besides the dense one "
                 "(default 1)");

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CommandLine.h"
+#include "RunModule.h"
 #include "Subcommands.h"
 #include "sparseditto/Runtime/Device.h"
 #include "sparseditto/Runtime/Job.h"
@@ -17,7 +18,6 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/GlobPattern.h"
 #include "llvm/Support/raw_ostream.h"
@@ -34,6 +34,14 @@ struct Options {
   bool json = false, emulate = false, noTime = false, requireSandbox = false;
   std::string layer, sizes, csv, chip;
   unsigned timeout = 600, device = 0, seed = 0, memory = 0;
+
+  JobOptions job() const {
+    JobOptions job;
+    job.timeoutSeconds = timeout;
+    job.memoryBytes = uint64_t(memory) << 20;
+    job.requireSandbox = requireSandbox;
+    return job;
+  }
 };
 
 /// One kernel of the package and what became of it.
@@ -52,8 +60,9 @@ struct Row {
 class Runner {
 public:
   Runner(const Package &package, const Options &options,
-         std::vector<int64_t> sizes)
-      : package(package), options(options), sizes(std::move(sizes)) {}
+         std::vector<int64_t> sizes, std::string subject)
+      : package(package), options(options), sizes(std::move(sizes)),
+        subject(std::move(subject)) {}
 
   void select(const DeviceInfo *device,
               const std::optional<llvm::GlobPattern> &glob);
@@ -78,6 +87,7 @@ private:
   const Package &package;
   const Options &options;
   std::vector<int64_t> sizes;
+  std::string subject; ///< The package, or the module it was made from.
   std::vector<Entry> entries;
   size_t skippedKernels = 0;
 };
@@ -139,13 +149,8 @@ Job Runner::jobFor(const Entry &entry) const {
 }
 
 void Runner::run() {
-  // The worker is this program; argv[0] may be relative or a link.
-  static int anchor;
-  std::string program = llvm::sys::fs::getMainExecutable("sd-tune", &anchor);
-  JobOptions jobOptions;
-  jobOptions.timeoutSeconds = options.timeout;
-  jobOptions.memoryBytes = uint64_t(options.memory) << 20;
-  jobOptions.requireSandbox = options.requireSandbox;
+  std::string program = programPath();
+  JobOptions jobOptions = options.job();
   removeAbandonedJobDirectories();
   for (size_t i = 0; i < entries.size(); ++i) {
     Entry &entry = entries[i];
@@ -286,7 +291,7 @@ json::Value Runner::toJSON(llvm::StringRef device) const {
   }
   return json::Object{
       {"schema", 1},
-      {"package", json::fixUTF8(package.directory)},
+      {"package", json::fixUTF8(subject)},
       {"device", device},
       {"kernels", std::move(kernels)},
       {"summary", json::Object{{"verified", int64_t(entries.size() - failed())},
@@ -330,9 +335,12 @@ static llvm::Error checkSandbox(const Options &options) {
 
 int tool::runMain(llvm::ArrayRef<const char *> args) {
   Options options;
-  CommandLine commandLine("run", "PACKAGE",
-                          "check every kernel of a package against the f64 "
-                          "oracle and time it beside the dense product");
+  LoweredOptions lowered;
+  CommandLine commandLine(
+      "run", "PACKAGE|MODULE",
+      "check every kernel of a package against the f64 oracle and time it "
+      "beside the dense product;\nwith --emulate also those of an MLIR module, "
+      "a .mlir file or - for standard input");
   commandLine.flag("--json", options.json, "print one JSON object");
   commandLine.flag("--emulate", options.emulate,
                    "check on the CPU, without a GPU and without times");
@@ -354,15 +362,32 @@ int tool::runMain(llvm::ArrayRef<const char *> args) {
                     "the machine's)");
   commandLine.flag("--require-sandbox", options.requireSandbox,
                    "refuse to run without every layer of the sandbox");
+  commandLine.value("--entry", "NAME", lowered.entry,
+                    "function of a lowered module to call (default: the only "
+                    "public one)");
+  commandLine.values("--input", "FILE[#TENSOR]", lowered.inputs,
+                     "an argument of that function, in their order (default: "
+                     "random)");
+  commandLine.value("--output", "FILE", lowered.output,
+                    "write its results, .npy or .safetensors");
   if (std::optional<int> code = commandLine.parse(args))
     return *code;
   if (commandLine.positional.size() != 1)
-    return commandLine.usageError("expected one PACKAGE");
+    return commandLine.usageError("expected one PACKAGE or MODULE");
+  std::string subject = commandLine.positional[0];
+  if (isModulePath(subject) && !options.emulate)
+    return commandLine.usageError(
+        "a module runs in the emulator only: give --emulate");
   std::optional<std::vector<int64_t>> sizes = parseSizes(options.sizes);
   if (!sizes)
     return commandLine.usageError("--n expects numbers >= 1 with commas "
                                   "between, got '" +
                                   options.sizes + "'");
+  if (std::string wrong = lowered.check(); !wrong.empty())
+    return commandLine.usageError(wrong);
+  if (!lowered.inputs.empty() && !sizes->empty())
+    return commandLine.usageError(
+        "--n is for random inputs, --input gives their sizes");
   if (options.timeout == 0)
     return commandLine.usageError("--timeout expects at least 1");
   std::optional<llvm::GlobPattern> glob;
@@ -374,12 +399,43 @@ int tool::runMain(llvm::ArrayRef<const char *> args) {
                                     llvm::toString(parsed.takeError()));
     glob = std::move(*parsed);
   }
-  llvm::Expected<Package> package = readPackage(commandLine.positional[0]);
+  if (llvm::Error error = checkSandbox(options))
+    return commandLine.fail(std::move(error));
+  std::optional<ModuleSubject> module;
+  if (isModulePath(subject)) {
+    PrepareModuleOptions prepare;
+    prepare.timeoutSeconds = options.timeout;
+    if (!options.chip.empty())
+      prepare.chip = options.chip;
+    if (!sizes->empty())
+      prepare.choose.ns = *sizes;
+    llvm::Expected<ModuleSubject> opened = openModule(subject, prepare);
+    if (!opened)
+      return commandLine.fail(opened.takeError());
+    module.emplace(std::move(*opened));
+  }
+  if (module && module->prepared.stage == ModuleStage::Lowered) {
+    if (sizes->size() > 1)
+      return commandLine.usageError("a lowered module runs for one N, got " +
+                                    options.sizes);
+    if (!options.layer.empty() || !options.csv.empty())
+      return commandLine.usageError(
+          "--layer and --csv are for packages and products");
+    if (!sizes->empty())
+      lowered.n = sizes->front();
+    lowered.seed = options.seed;
+    lowered.job = options.job();
+    lowered.json = options.json;
+    return runLowered(commandLine, *module, lowered);
+  }
+  if (lowered.isGiven())
+    return commandLine.usageError(
+        "--entry, --input and --output are for lowered modules");
+  llvm::Expected<Package> package =
+      readPackage(module ? module->package : subject);
   if (!package)
     return commandLine.fail(package.takeError());
 
-  if (llvm::Error error = checkSandbox(options))
-    return commandLine.fail(std::move(error));
   std::optional<DeviceInfo> device;
   if (!options.emulate) {
     // Given back before the first worker starts: only what it is is needed.
@@ -392,7 +448,8 @@ int tool::runMain(llvm::ArrayRef<const char *> args) {
           noGpu);
     device = (*opened)->info();
   }
-  Runner runner(*package, options, std::move(*sizes));
+  Runner runner(*package, options, std::move(*sizes),
+                module ? module->name : package->directory);
   runner.select(device ? &*device : nullptr, glob);
   std::string where = device
                           ? device->name + " (sm_" +

@@ -98,9 +98,7 @@ JobResult Selftest::inPackage(const Attack &attack, const AttackRun &run,
   } else {
     job.emulateBriefly();
   }
-  static int anchor;
-  std::string program = llvm::sys::fs::getMainExecutable("sd-tune", &anchor);
-  return runJob(program, job, attack.timeoutSeconds);
+  return runJob(programPath(), job, attack.timeoutSeconds);
 }
 
 JobResult Selftest::execute(const Attack &attack, const AttackRun &run) const {

@@ -16,6 +16,7 @@
 #define SPARSEDITTO_TOOLS_SDTUNE_SUBCOMMANDS_H
 
 #include "llvm/ADT/ArrayRef.h"
+#include <string>
 
 namespace sparseditto::tool {
 
@@ -27,6 +28,9 @@ int doctorMain(llvm::ArrayRef<const char *> args);
 /// Also 3, as runMain.
 int selftestMain(llvm::ArrayRef<const char *> args);
 int workerMain(llvm::ArrayRef<const char *> args);
+
+/// The path of this program, to start workers with.
+std::string programPath();
 
 } // namespace sparseditto::tool
 

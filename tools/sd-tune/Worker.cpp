@@ -12,6 +12,7 @@
 //
 
 #include "CommandLine.h"
+#include "ModuleWork.h"
 #include "Subcommands.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
@@ -34,7 +35,8 @@ using namespace sparseditto;
 namespace {
 class Work {
 public:
-  explicit Work(const Job &job) : job(job) {
+  Work(const Job &job, llvm::StringRef directory)
+      : job(job), directory(directory) {
     result.nonce = job.nonce;
     result.seed = job.seed;
   }
@@ -56,6 +58,7 @@ private:
   llvm::Error check(Executor &executor);
 
   const Job &job;
+  llvm::StringRef directory; ///< For what is left besides the result.
   JobResult result;
   RunStatus fault = RunStatus::Error;
   Package package;
@@ -67,6 +70,8 @@ private:
 } // namespace
 
 llvm::Error Work::attempt() {
+  if (job.module)
+    return tool::runModuleJob(job, directory, result, fault);
   llvm::Expected<Package> read = readPackage(job.package, job.layer);
   if (!read)
     return read.takeError();
@@ -261,7 +266,7 @@ int tool::workerMain(llvm::ArrayRef<const char *> args) {
   std::string missing = sanitized ? "" : sandbox.missingText();
   if (requireSandbox && !missing.empty())
     return commandLine.fail("the sandbox is not complete, without " + missing);
-  JobResult result = Work(*job).run();
+  JobResult result = Work(*job, llvm::sys::path::parent_path(resultFile)).run();
   result.sandboxMissing = missing;
   if (llvm::Error error = writeJSONFile(resultFile, result.toJSON()))
     return commandLine.fail(std::move(error));

@@ -8,6 +8,7 @@
 
 #include "Subcommands.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -33,6 +34,12 @@ static constexpr Subcommand subcommands[] = {
      selftestMain},
     {"worker", "do one job of run in a process of its own", workerMain},
 };
+
+std::string sparseditto::tool::programPath() {
+  // argv[0] may be relative or a link.
+  static int anchor;
+  return llvm::sys::fs::getMainExecutable("sd-tune", &anchor);
+}
 
 static void printUsage(llvm::raw_ostream &os) {
   os << "usage: sd-tune SUBCOMMAND [arguments]\n\nsubcommands:\n";

@@ -194,7 +194,9 @@ TEST_F(ChooseTest, NothingStandsLeavesTheLibraryAndSaysWhy) {
   useRandom(2048, 4096, 0.05);
   // Forced to a family, no proposal of the library is there to fall back to.
   for (const char *family : {"", "csr"}) {
-    options.family = family;
+    options.families.clear();
+    if (*family)
+      options.families = {family};
     std::vector<Choice> chosen =
         plan([](const Proposal &, int64_t, const Chip &) {
           return CandidateStatus::PtxasFailed;
@@ -213,7 +215,7 @@ TEST_F(ChooseTest, NothingStandsLeavesTheLibraryAndSaysWhy) {
 
 TEST_F(ChooseTest, AFamilyCanBeForced) {
   useRandom(512, 512, 0.9);
-  options.family = "csr";
+  options.families = {"csr"};
   std::vector<Choice> chosen = plan();
   expectCoverage(chosen);
   for (const Choice &choice : chosen) {
@@ -221,11 +223,15 @@ TEST_F(ChooseTest, AFamilyCanBeForced) {
     EXPECT_EQ(choice.strategy.family, "csr");
   }
   // Not a 2:4 weight: nothing to build.
-  options.family = "nm";
+  options.families = {"nm"};
   chosen = plan();
   ASSERT_EQ(chosen.size(), 1u);
   EXPECT_TRUE(chosen[0].useLibrary);
   EXPECT_EQ(chosen[0].reason, "dense library: no candidate could be built");
+  // The best of several families.
+  options.families = {"nm", "csr", "dense"};
+  for (const Choice &choice : plan())
+    EXPECT_TRUE(!choice.useLibrary && choice.strategy.family != "nm");
 }
 
 TEST_F(ChooseTest, KernelsPromiseAMarginOverTheLibrary) {

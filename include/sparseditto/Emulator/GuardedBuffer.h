@@ -33,6 +33,8 @@ struct GuardedBufferOptions {
   unsigned offset = 0;
   /// What every byte holds at first. 0xff is a NaN in f16, bf16 and f32.
   uint8_t fill = 0xff;
+  /// Any access of a kernel is a fault: memory of the host alone.
+  bool hostOnly = false;
 };
 
 /// Movable; unmaps on destruction. A moved-from or default one is empty.

@@ -17,6 +17,7 @@
 #define SPARSEDITTO_RUNTIME_JOB_H
 
 #include "sparseditto/Runtime/Measure.h"
+#include "sparseditto/Runtime/ModuleJob.h"
 #include "sparseditto/Verify/Checker.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/JSON.h"
@@ -45,6 +46,8 @@ struct Job {
   /// Whether checkCandidateModule and checkCandidatePtx come first. Off only to
   /// show that the checks behind them hold.
   bool policy = true;
+  /// Run this instead of a kernel of a package; only `seed` and it are read.
+  std::optional<ModuleJob> module;
 
   /// For the emulator, which is thousands of times slower than a GPU: a few N
   /// around the tile sizes unless checkN has some, one hidden one, the variants
@@ -57,7 +60,8 @@ struct Job {
 
 enum class RunStatus : uint8_t {
   Verified,
-  Illegal, ///< Contains what no candidate may (CandidatePolicy.h); never ran.
+  Executed, ///< A module ran to its end; nothing was compared.
+  Illegal,  ///< Contains what no candidate may (CandidatePolicy.h); never ran.
   WrongResult,
   Nondeterministic,
   InputModified,
@@ -90,6 +94,7 @@ struct JobResult {
   int registers = 0, localBytes = 0, staticSharedBytes = 0;
   bool compiledByDriver = false;
   std::vector<Measurement> measurements;
+  std::optional<ModuleJobResult> module;
   double seconds = 0; ///< Wall time of the worker, filled in by the parent.
   /// Layers of the sandbox that the worker was without, with the reasons.
   std::string sandboxMissing;

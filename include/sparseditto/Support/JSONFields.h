@@ -37,6 +37,10 @@ public:
       error = what + " has no \"" + key.str() + "\"";
     return value;
   }
+  /// Null if there is none, which is fine.
+  const llvm::json::Value *find(llvm::StringRef key) {
+    return error.empty() ? object->get(key) : nullptr;
+  }
   void string(llvm::StringRef key, std::string &out) {
     if (const llvm::json::Value *value = get(key)) {
       if (std::optional<llvm::StringRef> text = value->getAsString())

@@ -152,14 +152,14 @@ def SparseAgentLowerPass : Pass<"sparse-agent-lower", "::mlir::ModuleOp"> {
                "Numbers of tokens to plan for where N is dynamic (default 1, 16, 512)">,
     Option<"iterations", "iterations", "int64_t", /*default=*/"64",
            "Candidates compiled a product at most">,
-    Option<"family", "family", "std::string", /*default=*/"\"\"",
-           "Take only this family, even where the dense library is predicted faster">,
+    ListOption<"family", "family", "std::string",
+               "Take only kernels of these families, even where the dense library is predicted faster">,
     Option<"transcript", "transcript", "std::string", /*default=*/"\"\"",
            "File to write one line of JSON a choice to">,
     Option<"decideOnly", "decide-only", "bool", /*default=*/"false",
            "Stop after the plans">,
     Option<"format", "format", "std::string", /*default=*/"\"ptx\"",
-           "What a binary holds: ptx or cubin">,
+           "What a binary holds: ptx or cubin; module keeps gpu.module, as MLIR">,
     Option<"baseDir", "base-dir", "std::string", /*default=*/"\"\"",
            "Directory that relative paths in sparsepattern.source start at">
   ];

@@ -17,10 +17,14 @@ class OpPassManager;
 
 namespace sparseditto {
 
-/// From products with plans (on tensors, in a module) to gpu.binary and
-/// launches; what has no kernel goes to linalg and is bufferized along.
-/// Functions take and return contiguous memrefs afterwards, and the buffers
-/// that they allocate and do not return are freed.
+/// The format that keeps a kernel as a gpu.module instead of compiling it to a
+/// gpu.binary: for the emulator, and for compilers of one's own.
+inline constexpr llvm::StringLiteral moduleFormat = "module";
+
+/// From products with plans (on tensors, in a module) to gpu.binary (or
+/// gpu.module, see moduleFormat) and launches; what has no kernel goes to
+/// linalg and is bufferized along. Functions take and return contiguous memrefs
+/// afterwards, and the buffers that they allocate and do not return are freed.
 void buildLowerPlannedPipeline(mlir::OpPassManager &pm,
                                llvm::ArrayRef<std::string> chips,
                                llvm::StringRef format);
@@ -32,7 +36,9 @@ struct SparseToPtxOptions
       llvm::cl::desc("Chips to build for, such as sm_90a (default sm_80); "
                      "several share the kernels of sm_80")};
   Option<std::string> format{
-      *this, "format", llvm::cl::desc("What a binary holds: ptx or cubin"),
+      *this, "format",
+      llvm::cl::desc("What a binary holds: ptx or cubin; module keeps "
+                     "gpu.module, as MLIR"),
       llvm::cl::init("ptx")};
   Option<std::string> agent{
       *this, "agent",

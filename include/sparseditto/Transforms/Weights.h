@@ -13,6 +13,7 @@
 #include "mlir/IR/Value.h"
 #include "sparseditto/Dialect/SparsePattern/IR/SparsePatternAttributes.h"
 #include "sparseditto/IO/Matrix.h"
+#include "sparseditto/Target/ElementTypes.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Error.h"
 #include <memory>
@@ -22,10 +23,6 @@ namespace sparseditto {
 
 class TensorFile;
 struct PatternReport;
-
-/// The element type of the libraries below MLIR; none for types without one.
-std::optional<ElementType> toElementType(mlir::Type type);
-mlir::Type toMLIRType(mlir::MLIRContext *context, ElementType type);
 
 /// The encoding that states the report's verdict, numbers included.
 mlir::sparsepattern::EncodingAttr toEncoding(mlir::MLIRContext *context,

@@ -49,13 +49,16 @@ struct ChooseOptions {
   std::string agent = "heuristic"; ///< createProposalSource() spec.
   /// Packed copies of the weight besides the dense original.
   unsigned maxCopies = 1;
-  /// Not empty: only this family's kernels, even where the dense library is
+  /// Not empty: only kernels of these families, even where the dense library is
   /// predicted to be faster. The library still stands in where none can be
-  /// built. For benchmarks and tests of one family.
-  std::string family;
+  /// built. For benchmarks and tests of kernels.
+  std::vector<std::string> families;
   /// Candidates that may be evaluated for a chip.
   int64_t budget = 64;
 };
+
+/// Fails at the first name that is no family, with those there are.
+llvm::Error checkFamilies(llvm::ArrayRef<std::string> names);
 
 /// Judges one proposal: compiles it, perhaps runs it. Statuses Predicted,
 /// Compiled and Verified let it stand; any other moves on to the next proposal.

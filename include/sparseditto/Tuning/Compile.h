@@ -72,6 +72,23 @@ struct CompileResult {
   int64_t denseBytes = 0;         ///< The same weights dense.
 };
 
+/// One product of a model, for compileProducts().
+struct ModelProduct {
+  Matrix weight; ///< M x K, in problem.type; its name is the layer's.
+  Problem problem;
+  /// Which strategy serves which N, on every chip, ascending and without a gap.
+  /// Empty: it is chosen. Times are not read.
+  std::vector<Choice> plan;
+};
+
+/// Chooses where there is no plan, packs, builds and writes the package, one
+/// layer a product. Of the options, files, tensor, layouts, type and epilogue
+/// are not read. Fails without writing anything if a strategy of a plan cannot
+/// be built.
+llvm::Expected<CompileResult>
+compileProducts(llvm::ArrayRef<ModelProduct> products,
+                const CompileOptions &options);
+
 /// Reads, analyses, chooses, packs, builds and writes the package. Fails
 /// without writing anything if a file cannot be read or no tensor matches.
 llvm::Expected<CompileResult> compilePackage(const CompileOptions &options);
