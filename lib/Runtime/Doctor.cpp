@@ -13,6 +13,7 @@
 #include "sparseditto/Runtime/NcuReport.h"
 #include "sparseditto/Runtime/Timing.h"
 #include "sparseditto/Runtime/WorkerProcess.h"
+#include "sparseditto/Target/ComputeSanitizer.h"
 #include "sparseditto/Target/Ptxas.h"
 #include "sparseditto/Target/Sass.h"
 #include "llvm/ADT/STLExtras.h"
@@ -70,8 +71,8 @@ static void addDriver(Diagnosis &diagnosis) {
                      std::to_string(version % 1000 / 10);
   std::string detail = "CUDA " + cuda + ", PTX up to " + dotted(ptx);
   // The kernel module's own number is what release notes are about.
-  if (auto text = llvm::MemoryBuffer::getFile("/proc/driver/nvidia/version",
-                                              true, false)) {
+  if (auto text =
+          llvm::MemoryBuffer::getFileAsStream("/proc/driver/nvidia/version")) {
     llvm::StringRef line = (*text)->getBuffer().split('\n').first;
     detail += "; " + line.trim().str();
   }
@@ -175,6 +176,30 @@ static Finding ncuFinding() {
   return finding;
 }
 
+static Finding sanitizerFinding() {
+  Finding finding{"compute_sanitizer",
+                  "compute-sanitizer",
+                  false,
+                  "",
+                  "memcheck and racecheck of kernels (sd-tune run --sanitize)",
+                  {}};
+  std::string path = findComputeSanitizer();
+  if (path.empty()) {
+    finding.detail = "not found in $SPARSEDITTO_COMPUTE_SANITIZER, $CUDA_HOME, "
+                     "PATH or /usr/local/cuda";
+    return finding;
+  }
+  llvm::Expected<std::string> version = computeSanitizerVersion(path);
+  if (!version) {
+    finding.detail = llvm::toString(version.takeError());
+    return finding;
+  }
+  finding.found = true;
+  finding.detail = *version + " (" + path + ")";
+  finding.facts = json::Object{{"path", path}, {"version", *version}};
+  return finding;
+}
+
 static Finding cublasFinding() {
   const char *enables = "times of the dense product beside every kernel, and "
                         "the dense choice of a plan";
@@ -230,8 +255,8 @@ static Finding countersFinding() {
       "API " + std::to_string(version) + " (" + library->path().str() + ")";
   finding.facts = json::Object{{"api_version", int64_t(version)},
                                {"path", library->path().str()}};
-  if (auto text = llvm::MemoryBuffer::getFile("/proc/driver/nvidia/params",
-                                              true, false);
+  if (auto text =
+          llvm::MemoryBuffer::getFileAsStream("/proc/driver/nvidia/params");
       text && (*text)->getBuffer().contains("RmProfilingAdminOnly: 1") &&
       geteuid() != 0) {
     finding.found = false;
@@ -311,6 +336,7 @@ Diagnosis sparseditto::diagnose(bool measureFloor) {
       "the CSR and BSR peers in benchmarks"));
   diagnosis.findings.push_back(countersFinding());
   diagnosis.findings.push_back(ncuFinding());
+  diagnosis.findings.push_back(sanitizerFinding());
   llvm::append_range(diagnosis.findings, sandbox);
   if (!measureFloor)
     return diagnosis;

@@ -324,11 +324,16 @@ JobResult sparseditto::runJob(llvm::StringRef program, Job job,
   ProcessOptions processOptions = workerOptions(
       directory->path(), options.timeoutSeconds,
       options.memoryBytes ? options.memoryBytes : defaultWorkerMemory());
+  processOptions.limits.directoryBytes = options.directoryBytes;
+  processOptions.limits.directoryFiles = options.directoryFiles;
   processOptions.environment = &environment;
   llvm::Expected<ProcessResult> process = runProcess(args, processOptions);
   if (!process)
     return failure(RunStatus::Error, llvm::toString(process.takeError()));
+  if (options.output)
+    *options.output = process->output;
   failed.seconds = process->seconds;
+  failed.exitCode = process->exitCode;
   std::string words = lastWords(process->output);
   if (process->timedOut)
     return failure(RunStatus::TimedOut,

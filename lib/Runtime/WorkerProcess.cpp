@@ -26,8 +26,6 @@ using namespace sparseditto;
 static constexpr uint64_t mebibyte = uint64_t(1) << 20;
 // A result is 16 MB at most.
 static constexpr uint64_t workerFileBytes = 256 * mebibyte;
-static constexpr uint64_t workerDirectoryBytes = 512 * mebibyte;
-static constexpr unsigned workerDirectoryFiles = 4096;
 static constexpr uint64_t workerOpenFiles = 1024;
 static constexpr unsigned workerThreads = 4096;
 static constexpr uint64_t workerOutputBytes = 64 * mebibyte;
@@ -39,9 +37,9 @@ static constexpr size_t workerKeptOutput = size_t(1) << 16;
 
 static constexpr char directoryPrefix[] = "sparseditto-job-";
 
+/// A file of the kernel, whose size is not known before it is read.
 static std::string fileText(const std::string &path) {
-  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false,
-                                            /*RequiresNullTerminator=*/false);
+  auto buffer = llvm::MemoryBuffer::getFileAsStream(path);
   return buffer ? (*buffer)->getBuffer().str() : "";
 }
 
@@ -183,8 +181,6 @@ ProcessOptions sparseditto::workerOptions(llvm::StringRef directory,
   options.limits.memoryBytes = memoryBytes;
   options.limits.threads = workerThreads;
   options.limits.directory = directory.str();
-  options.limits.directoryBytes = workerDirectoryBytes;
-  options.limits.directoryFiles = workerDirectoryFiles;
   return options;
 }
 

@@ -12,9 +12,12 @@
 #include "sparseditto/Runtime/Device.h"
 #include "sparseditto/Runtime/Job.h"
 #include "sparseditto/Runtime/Package.h"
+#include "sparseditto/Runtime/ResultLog.h"
+#include "sparseditto/Runtime/SanitizeJob.h"
 #include "sparseditto/Runtime/WorkerProcess.h"
 #include "sparseditto/Support/Error.h"
 #include "sparseditto/Support/Table.h"
+#include "sparseditto/Target/ComputeSanitizer.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -32,7 +35,8 @@ static constexpr int noGpu = 3;
 namespace {
 struct Options {
   bool json = false, emulate = false, noTime = false, requireSandbox = false;
-  std::string layer, sizes, csv, chip;
+  bool resume = false, sanitize = false;
+  std::string layer, sizes, csv, chip, results;
   unsigned timeout = 600, device = 0, seed = 0, memory = 0;
 
   JobOptions job() const {
@@ -66,7 +70,9 @@ public:
 
   void select(const DeviceInfo *device,
               const std::optional<llvm::GlobPattern> &glob);
-  void run();
+  /// With `log`, each result is kept there before the next kernel's turn. With
+  /// `sanitizer`, verified kernels run under it as well.
+  llvm::Error run(ResultLog *log, const std::string &sanitizer);
   void printTable(llvm::raw_ostream &os) const;
   void writeCsv(llvm::raw_ostream &os) const;
   json::Value toJSON(llvm::StringRef device) const;
@@ -148,19 +154,35 @@ Job Runner::jobFor(const Entry &entry) const {
   return job;
 }
 
-void Runner::run() {
+llvm::Error Runner::run(ResultLog *log, const std::string &sanitizer) {
   std::string program = programPath();
-  JobOptions jobOptions = options.job();
+  const JobOptions jobOptions = options.job();
+  // Sanitized or not are different results.
+  JobOptions logged = jobOptions;
+  if (!sanitizer.empty())
+    logged.wrapper = {sanitizer};
   removeAbandonedJobDirectories();
   for (size_t i = 0; i < entries.size(); ++i) {
     Entry &entry = entries[i];
-    entry.result = runJob(program, jobFor(entry), jobOptions);
+    const Job job = jobFor(entry);
+    const JobResult *known = log ? log->find(job, logged) : nullptr;
+    entry.result = known ? *known : runJob(program, job, jobOptions);
+    if (!known && !sanitizer.empty() &&
+        entry.result.status == RunStatus::Verified) {
+      JobResult sanitized = sanitizeJob(program, job, jobOptions, sanitizer);
+      entry.result.status = sanitized.status;
+      entry.result.message = sanitized.message;
+    }
+    if (log && !known)
+      if (llvm::Error error = log->append(job, logged, entry.result))
+        return error;
     if (!options.json)
       llvm::errs() << llvm::formatv("[{0}/{1}] {2}: {3} in {4:f1} s\n", i + 1,
                                     entries.size(), entry.kernel->symbol,
                                     name(entry.result.status),
                                     entry.result.seconds);
   }
+  return llvm::Error::success();
 }
 
 std::vector<Row> Runner::rows() const {
@@ -360,6 +382,12 @@ int tool::runMain(llvm::ArrayRef<const char *> args) {
   commandLine.value("--memory", "MIB", options.memory,
                     "limit of one kernel's worker (default three quarters of "
                     "the machine's)");
+  commandLine.value("--results", "FILE", options.results,
+                    "append each result to this file as it comes");
+  commandLine.flag("--resume", options.resume,
+                   "take finished results of the same work from that file");
+  commandLine.flag("--sanitize", options.sanitize,
+                   "run verified kernels under compute-sanitizer as well");
   commandLine.flag("--require-sandbox", options.requireSandbox,
                    "refuse to run without every layer of the sandbox");
   commandLine.value("--entry", "NAME", lowered.entry,
@@ -388,6 +416,10 @@ int tool::runMain(llvm::ArrayRef<const char *> args) {
   if (!lowered.inputs.empty() && !sizes->empty())
     return commandLine.usageError(
         "--n is for random inputs, --input gives their sizes");
+  if (options.resume && options.results.empty())
+    return commandLine.usageError("--resume expects --results FILE");
+  if (options.sanitize && options.emulate)
+    return commandLine.usageError("--sanitize needs a GPU, --emulate has none");
   if (options.timeout == 0)
     return commandLine.usageError("--timeout expects at least 1");
   std::optional<llvm::GlobPattern> glob;
@@ -421,6 +453,8 @@ int tool::runMain(llvm::ArrayRef<const char *> args) {
     if (!options.layer.empty() || !options.csv.empty())
       return commandLine.usageError(
           "--layer and --csv are for packages and products");
+    if (!options.results.empty())
+      return commandLine.usageError("--results is for packages and products");
     if (!sizes->empty())
       lowered.n = sizes->front();
     lowered.seed = options.seed;
@@ -436,6 +470,14 @@ int tool::runMain(llvm::ArrayRef<const char *> args) {
   if (!package)
     return commandLine.fail(package.takeError());
 
+  std::string sanitizer;
+  if (options.sanitize) {
+    sanitizer = findComputeSanitizer();
+    if (sanitizer.empty())
+      return commandLine.fail("--sanitize: no compute-sanitizer in "
+                              "$SPARSEDITTO_COMPUTE_SANITIZER, $CUDA_HOME, "
+                              "PATH or /usr/local/cuda");
+  }
   std::optional<DeviceInfo> device;
   if (!options.emulate) {
     // Given back before the first worker starts: only what it is is needed.
@@ -460,7 +502,23 @@ int tool::runMain(llvm::ArrayRef<const char *> args) {
                             (device ? where : "the emulator") + "; " +
                             llvm::Twine(uint64_t(runner.skipped())) +
                             " are for other chips");
-  runner.run();
+  std::optional<ResultLog> log;
+  if (!options.results.empty()) {
+    llvm::Expected<std::string> digest = packageDigest(package->directory);
+    if (!digest)
+      return commandLine.fail(digest.takeError());
+    std::string environment =
+        *digest + "\n" + where + "\nsd-tune " + SPARSEDITTO_VERSION;
+    if (device)
+      environment += "\ndriver " + std::to_string(device->driverVersion);
+    llvm::Expected<ResultLog> opened =
+        ResultLog::open(options.results, environment, options.resume);
+    if (!opened)
+      return commandLine.fail(opened.takeError());
+    log.emplace(std::move(*opened));
+  }
+  if (llvm::Error error = runner.run(log ? &*log : nullptr, sanitizer))
+    return commandLine.fail(std::move(error));
   if (!options.csv.empty()) {
     std::error_code code;
     llvm::raw_fd_ostream os(options.csv, code);

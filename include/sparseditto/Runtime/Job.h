@@ -96,6 +96,7 @@ struct JobResult {
   std::vector<Measurement> measurements;
   std::optional<ModuleJobResult> module;
   double seconds = 0; ///< Wall time of the worker, filled in by the parent.
+  int exitCode = 0;   ///< Of the worker or its wrapper; not in the JSON.
   /// Layers of the sandbox that the worker was without, with the reasons.
   std::string sandboxMissing;
 
@@ -106,11 +107,16 @@ struct JobResult {
 struct JobOptions {
   unsigned timeoutSeconds = 600;
   uint64_t memoryBytes = 0; ///< Resident; 0: defaultWorkerMemory().
+  /// Of all files in the job's directory together, and how many.
+  uint64_t directoryBytes = uint64_t(512) << 20;
+  unsigned directoryFiles = 4096;
   /// The worker refuses to work without all layers of the sandbox.
   bool requireSandbox = false;
   /// Arguments to put before the program, which then runs the worker as its
   /// child: that of compute-sanitizer.
   std::vector<std::string> wrapper;
+  /// Receives the first of what they wrote to stdout and stderr.
+  std::string *output = nullptr;
 };
 
 /// Runs `program worker JOB RESULT` in a process group and a directory of its
@@ -119,8 +125,9 @@ struct JobOptions {
 JobResult runJob(llvm::StringRef program, Job job, const JobOptions &options);
 inline JobResult runJob(llvm::StringRef program, Job job,
                         unsigned timeoutSeconds) {
-  return runJob(program, std::move(job),
-                JobOptions{timeoutSeconds, 0, false, {}});
+  JobOptions options;
+  options.timeoutSeconds = timeoutSeconds;
+  return runJob(program, std::move(job), options);
 }
 
 } // namespace sparseditto
