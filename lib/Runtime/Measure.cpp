@@ -189,7 +189,19 @@ llvm::Error Measuring::timeKernel() {
   if (!measured)
     return measured.takeError();
   result.kernel = *measured;
-  return audit();
+  if (llvm::Error error = audit())
+    return error;
+  if (!result.fault.empty())
+    return llvm::Error::success();
+  llvm::Expected<std::optional<TimedOperands::Damage>> damage =
+      operands->findDamage();
+  if (!damage)
+    return damage.takeError();
+  if (*damage) {
+    result.fault = (*damage)->text;
+    result.faultStatus = (*damage)->status;
+  }
+  return llvm::Error::success();
 }
 
 llvm::Error Measuring::measureFloor() {
@@ -274,6 +286,7 @@ llvm::json::Value Measurement::toJSON() const {
                             {"dense_algorithms", denseAlgorithms},
                             {"dense_note", llvm::json::fixUTF8(denseNote)},
                             {"fault", fault},
+                            {"fault_status", name(faultStatus)},
                             {"faster_than_floor", fasterThanFloor}};
 }
 
@@ -295,6 +308,7 @@ Measurement::fromJSON(const llvm::json::Value &value) {
   fields.integer("dense_algorithms", 0, INT32_MAX, m.denseAlgorithms);
   fields.string("dense_note", m.denseNote);
   fields.string("fault", m.fault);
+  fields.word("fault_status", parseCheckStatus, m.faultStatus);
   fields.boolean("faster_than_floor", m.fasterThanFloor);
   if (llvm::Error error = fields.finish())
     return error;

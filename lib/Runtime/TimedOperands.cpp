@@ -47,7 +47,6 @@ llvm::Error TimedOperands::fill(const PackedWeight &packed,
   const size_t tokens = size_t(n), m = size_t(problem->m),
                k = size_t(problem->k);
   std::vector<size_t> sizes;
-  std::vector<const PackedBuffer *> buffers;
   for (const KernelArg &arg : kernel->args) {
     if (arg.kind != ArgKind::Packed)
       continue;
@@ -87,14 +86,16 @@ llvm::Error TimedOperands::fill(const PackedWeight &packed,
   for (size_t i = 0; i < buffers.size(); ++i)
     if (llvm::Error error = everywhere(i, buffers[i]->bytes))
       return error;
-  if (biasAt)
-    if (llvm::Error error =
-            everywhere(*biasAt, randomBytes(ElementType::F32, m)))
+  if (biasAt) {
+    bias = randomBytes(ElementType::F32, m);
+    if (llvm::Error error = everywhere(*biasAt, bias))
       return error;
-  if (residualAt)
-    if (llvm::Error error = everywhere(
-            *residualAt, randomBytes(problem->outputType, m * tokens)))
+  }
+  if (residualAt) {
+    residual = randomBytes(problem->outputType, m * tokens);
+    if (llvm::Error error = everywhere(*residualAt, residual))
       return error;
+  }
   baseX = randomBytes(problem->type, k * tokens);
   if (llvm::Error error = fillReservoir())
     return error;
@@ -132,24 +133,71 @@ llvm::Error TimedOperands::refresh() {
     size_t step = size >= 4096 ? 16 : byteSize(problem->type);
     return size_t(random->below(std::max<uint64_t>(1, size / step))) * step;
   };
-  for (unsigned copy = 0; copy < copies(); ++copy)
-    for (size_t operand : {xAt, yAt})
-      if (llvm::Error error =
-              rotating->copyFrom(copy, operand, reservoir,
-                                 place(rotating->operandBytes(operand))))
-        return error;
+  xPlaces.resize(copies());
+  for (unsigned copy = 0; copy < copies(); ++copy) {
+    xPlaces[copy] = place(rotating->operandBytes(xAt));
+    const size_t yPlace = place(rotating->operandBytes(yAt));
+    if (llvm::Error error =
+            rotating->copyFrom(copy, xAt, reservoir, xPlaces[copy]))
+      return error;
+    if (llvm::Error error = rotating->copyFrom(copy, yAt, reservoir, yPlace))
+      return error;
+  }
   if (llvm::Error error = device->resetPersistingCache())
     return error;
   return device->synchronize();
 }
 
+/// The bytes of X from `bytes` on, and those before it after them.
+std::vector<uint8_t> TimedOperands::rotatedX(size_t bytes) const {
+  const auto begin = baseX.begin() + ptrdiff_t(bytes % baseX.size());
+  std::vector<uint8_t> rotated(begin, baseX.end());
+  rotated.insert(rotated.end(), baseX.begin(), begin);
+  return rotated;
+}
+
 std::vector<uint8_t> TimedOperands::activations(unsigned copy) const {
-  const size_t size = byteSize(problem->type);
-  const size_t count = baseX.size() / size;
-  const size_t shift = size_t(copy) * 7919 % count * size;
-  std::vector<uint8_t> bytes(baseX.begin() + ptrdiff_t(shift), baseX.end());
-  bytes.insert(bytes.end(), baseX.begin(), baseX.begin() + ptrdiff_t(shift));
-  return bytes;
+  return rotatedX(size_t(copy) * 7919 * byteSize(problem->type));
+}
+
+std::string TimedOperands::operandName(size_t operand) const {
+  if (operand < packedCount)
+    return "packed buffer '" + buffers[operand]->name + "'";
+  if (operand == xAt)
+    return "X";
+  if (operand == yAt)
+    return "Y";
+  return biasAt && operand == *biasAt ? "the bias" : "the residual";
+}
+
+llvm::Expected<std::optional<TimedOperands::Damage>>
+TimedOperands::findDamage() const {
+  std::vector<llvm::ArrayRef<uint8_t>> expected(operandCount);
+  for (size_t i = 0; i < packedCount; ++i)
+    expected[i] = buffers[i]->bytes;
+  if (biasAt)
+    expected[*biasAt] = bias;
+  if (residualAt)
+    expected[*residualAt] = residual;
+  for (unsigned copy = 0; copy < copies(); ++copy) {
+    // The reservoir is X over and over.
+    const std::vector<uint8_t> x = rotatedX(xPlaces[copy]);
+    expected[xAt] = x;
+    llvm::Expected<std::optional<RotatingOperands::Change>> change =
+        rotating->findChange(copy, expected);
+    if (!change)
+      return change.takeError();
+    if (!*change)
+      continue;
+    const size_t operand = (*change)->operand;
+    return Damage{
+        (*change)->inGuard ? CheckStatus::OutOfBounds
+                           : CheckStatus::InputModified,
+        "a timed launch wrote at byte " + std::to_string((*change)->byte) +
+            " of " + operandName(operand) + ", which has " +
+            std::to_string(rotating->operandBytes(operand)) + " bytes"};
+  }
+  return std::nullopt;
 }
 
 LaunchArguments TimedOperands::arguments(unsigned copy) const {
@@ -270,8 +318,7 @@ llvm::Error TimedOperands::auditCopy(unsigned copy, std::string &fault) {
 llvm::Expected<std::string> TimedOperands::audit() {
   std::string fault;
   for (unsigned i = 0; i < auditCopies && fault.empty(); ++i)
-    if (llvm::Error error =
-            auditCopy(unsigned(random->below(copies())), fault))
+    if (llvm::Error error = auditCopy(unsigned(random->below(copies())), fault))
       return error;
   return fault;
 }

@@ -20,6 +20,7 @@
 #include "sparseditto/Kernels/Packed.h"
 #include "sparseditto/Runtime/Kernel.h"
 #include "sparseditto/Runtime/Timing.h"
+#include "sparseditto/Verify/Checker.h"
 #include "sparseditto/Verify/Inputs.h"
 #include "sparseditto/Verify/Oracle.h"
 #include <optional>
@@ -28,7 +29,8 @@ namespace sparseditto {
 
 class TimedOperands {
 public:
-  /// `kernel`, `weight` and `random` outlive this. Fills every copy once.
+  /// `kernel`, `weight`, `packed` and `random` outlive this. Fills every copy
+  /// once.
   static llvm::Expected<TimedOperands>
   create(DeviceRef device, const KernelManifest &kernel, const Matrix &weight,
          const PackedWeight &packed, int64_t n, const TimingOptions &options,
@@ -36,9 +38,17 @@ public:
 
   /// New X and Y in every copy, on a device that then is idle.
   llvm::Error refresh();
-  /// Compares some elements of a few copies, as the last replay left them, with the
-  /// oracle. Empty, or what was wrong.
+  /// Compares some elements of a few copies, as the last replay left them, with
+  /// the oracle. Empty, or what was wrong.
   llvm::Expected<std::string> audit();
+
+  struct Damage {
+    CheckStatus status; ///< InputModified or OutOfBounds.
+    std::string text;
+  };
+  /// Compares all memory of all copies, but for Y, with what it held before the
+  /// last replay.
+  llvm::Expected<std::optional<Damage>> findDamage() const;
 
   LaunchArguments arguments(unsigned copy) const;
   unsigned copies() const { return rotating->copies(); }
@@ -75,14 +85,20 @@ private:
   int64_t n;
   Random *random;
 
+  std::string operandName(size_t operand) const;
+  std::vector<uint8_t> rotatedX(size_t bytes) const;
+
   std::optional<RotatingOperands> rotating;
+  std::vector<const PackedBuffer *> buffers;
   size_t packedCount = 0; ///< Packed buffers, which come first.
   size_t xAt = 0, yAt = 0;
   std::optional<size_t> biasAt, residualAt;
   size_t operandCount = 0;
   /// Pointers of every copy: launches must not allocate.
   std::vector<std::vector<cuda::DevicePtr>> packedPointers;
-  std::vector<uint8_t> baseX;
+  std::vector<uint8_t> baseX, bias, residual;
+  /// Where in the reservoir the X of each copy came from.
+  std::vector<size_t> xPlaces;
   /// Normal values on the device. X and Y are filled from random places of it.
   DeviceBuffer reservoir;
 };

@@ -14,6 +14,8 @@ using namespace sparseditto;
 // A graph of more launches than this is slow to build and no colder.
 static constexpr unsigned maxCopies = 4096;
 static constexpr size_t operandAlignment = 256;
+static constexpr size_t guardBytes = 256;
+static constexpr uint8_t guardByte = 0xa5;
 
 static llvm::Error fail(const llvm::Twine &message) {
   return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
@@ -99,13 +101,18 @@ RotatingOperands::allocate(DeviceRef device, llvm::ArrayRef<size_t> sizes,
                            const TimingOptions &options, double memoryShare) {
   RotatingOperands result;
   result.sizes.assign(sizes.begin(), sizes.end());
+  // The zone before the first operand of each copy.
+  result.stride = guardBytes;
   size_t used = 0;
   for (size_t size : sizes) {
     result.starts.push_back(result.stride);
     result.stride +=
-        (size + operandAlignment - 1) / operandAlignment * operandAlignment;
+        (size + operandAlignment - 1) / operandAlignment * operandAlignment +
+        guardBytes;
     used += size;
   }
+  // The last zone of a copy is the first of the next.
+  result.stride -= guardBytes;
   if (used == 0)
     return fail("nothing to rotate: the operands have no bytes");
   const size_t threshold = coldThreshold(*device, options);
@@ -123,9 +130,11 @@ RotatingOperands::allocate(DeviceRef device, llvm::ArrayRef<size_t> sizes,
       std::min<size_t>({std::max<size_t>(2, wanted), affordable, maxCopies}));
   result.isCold = result.count >= 2 && size_t(result.count) * used > threshold;
   llvm::Expected<DeviceBuffer> memory =
-      DeviceBuffer::allocate(device, result.stride * result.count);
+      DeviceBuffer::allocate(device, result.stride * result.count + guardBytes);
   if (!memory)
     return memory.takeError();
+  if (llvm::Error error = memory->fill(guardByte))
+    return error;
   result.memory = std::move(*memory);
   return result;
 }
@@ -153,4 +162,32 @@ llvm::Error RotatingOperands::replicate(size_t operand) const {
             offset(0, operand), offset(copy, operand), sizes[operand]))
       return error;
   return llvm::Error::success();
+}
+
+llvm::Expected<std::optional<RotatingOperands::Change>>
+RotatingOperands::findChange(
+    unsigned copy, llvm::ArrayRef<llvm::ArrayRef<uint8_t>> expected) const {
+  std::vector<uint8_t> bytes(stride + guardBytes);
+  if (llvm::Error error = memory.download(bytes, size_t(copy) * stride))
+    return error;
+  size_t end = 0; // Of the operand before.
+  for (size_t operand = 0; operand <= sizes.size(); ++operand) {
+    const bool last = operand == sizes.size();
+    const size_t begin = last ? bytes.size() : starts[operand];
+    for (size_t i = end; i < begin; ++i)
+      if (bytes[i] != guardByte) {
+        const size_t nearest = operand == 0 ? 0 : operand - 1;
+        return Change{nearest, int64_t(i) - int64_t(starts[nearest]), true};
+      }
+    if (last)
+      break;
+    end = begin + sizes[operand];
+    llvm::ArrayRef<uint8_t> now(&bytes[begin], sizes[operand]);
+    llvm::ArrayRef<uint8_t> before = expected[operand];
+    if (before.empty() || now == before)
+      continue;
+    auto different = std::mismatch(now.begin(), now.end(), before.begin());
+    return Change{operand, different.first - now.begin(), false};
+  }
+  return std::nullopt;
 }

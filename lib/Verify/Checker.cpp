@@ -41,6 +41,15 @@ llvm::StringRef sparseditto::name(CheckStatus status) {
   llvm_unreachable("unknown check status");
 }
 
+std::optional<CheckStatus> sparseditto::parseCheckStatus(llvm::StringRef text) {
+  for (auto status : {CheckStatus::Verified, CheckStatus::WrongResult,
+                      CheckStatus::Nondeterministic, CheckStatus::InputModified,
+                      CheckStatus::OutOfBounds, CheckStatus::LaunchFailed})
+    if (text == name(status))
+      return status;
+  return std::nullopt;
+}
+
 llvm::ArrayRef<int64_t> sparseditto::hostileN() {
   static const int64_t list[] = {1,  2,  3,  7,  8,  9,  15,  16,  17,  24,
                                  31, 32, 33, 63, 64, 65, 100, 127, 128, 129};

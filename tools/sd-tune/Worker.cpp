@@ -180,8 +180,9 @@ llvm::Error Work::onGpu() {
     if (!measured)
       return measured.takeError();
     if (!measured->fault.empty()) {
-      result.status = measured->fasterThanFloor ? RunStatus::FasterThanFloor
-                                                : RunStatus::WrongResult;
+      result.status = measured->fasterThanFloor
+                          ? RunStatus::FasterThanFloor
+                          : runStatus(measured->faultStatus);
       result.message = "N = " + std::to_string(n) + ": " + measured->fault;
     }
     result.measurements.push_back(std::move(*measured));

@@ -13,6 +13,7 @@
 #include "sparseditto/Kernels/Packed.h"
 #include "sparseditto/Runtime/Kernel.h"
 #include "sparseditto/Runtime/Timing.h"
+#include "sparseditto/Verify/Checker.h"
 #include "llvm/Support/JSON.h"
 #include <string>
 
@@ -39,6 +40,8 @@ struct Measurement {
   /// Empty if the launches that were timed computed the right thing at a
   /// believable speed; else what was wrong.
   std::string fault;
+  /// WrongResult, InputModified or OutOfBounds, if the fault is not the speed.
+  CheckStatus faultStatus = CheckStatus::WrongResult;
   bool fasterThanFloor = false; ///< The fault is the speed.
 
   double dense() const { return (denseBefore + denseAfter) / 2; }
@@ -48,8 +51,9 @@ struct Measurement {
 
 /// Times `kernel` at N. Each replay finds other data in every X, something else
 /// in every Y, and nothing in L2; after random replays and the last, launches
-/// are checked against the oracle on sampled rows; a time that the memory
-/// system cannot reach is refused. An Error is a failure to measure.
+/// are checked against the oracle on sampled rows; then all memory but Y is
+/// looked through for changes; a time that the memory system cannot reach is
+/// refused. An Error is a failure to measure.
 llvm::Expected<Measurement> measureKernel(DeviceRef device,
                                           const LoadedKernel &kernel,
                                           const Matrix &weight,

@@ -20,6 +20,7 @@
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include <functional>
 #include <memory>
+#include <optional>
 
 namespace sparseditto {
 
@@ -69,7 +70,8 @@ private:
 };
 
 /// Operands in one device allocation, as many copies as it takes for each
-/// launch to find its own cold. Every operand starts at a 256-byte boundary.
+/// launch to find its own cold. Every operand starts at a 256-byte boundary and
+/// lies between guard zones of at least as many bytes.
 class RotatingOperands {
 public:
   /// `sizes` are bytes; `memoryShare` bounds the allocation as a share of the
@@ -102,6 +104,19 @@ public:
   }
 
   size_t operandBytes(size_t operand) const { return sizes[operand]; }
+
+  /// Where memory is not as it was left: a byte of an operand, or, negative or
+  /// at least its size, of the guard zones around it.
+  struct Change {
+    size_t operand = 0;
+    int64_t byte = 0;
+    bool inGuard = false;
+  };
+  /// The first change of a copy and the zones around it. An operand whose
+  /// `expected` bytes are empty is not looked at.
+  llvm::Expected<std::optional<Change>>
+  findChange(unsigned copy,
+             llvm::ArrayRef<llvm::ArrayRef<uint8_t>> expected) const;
 
 private:
   size_t offset(unsigned copy, size_t operand) const {

@@ -33,6 +33,7 @@ enum class CheckStatus : uint8_t {
   LaunchFailed,     ///< The executor reported an error.
 };
 llvm::StringRef name(CheckStatus status); ///< "verified", "wrong_result", ...
+std::optional<CheckStatus> parseCheckStatus(llvm::StringRef text);
 
 /// The first thing that was wrong.
 struct CheckFailure {

@@ -50,6 +50,8 @@ struct FakeEvent {
 
 static long live = 0, calls = 0, failAt = -1;
 static int failCode = 0;
+static long products = 0, spoilFrom = -1;
+static std::string spoil;
 
 extern "C" {
 /// Objects and retained contexts that were not released.
@@ -60,6 +62,15 @@ void fakeFailAt(long call, int code) {
   calls = 0;
   failAt = call;
   failCode = code;
+}
+/// Products so far; from this one on (-1: none) each does, besides, what `how`
+/// says: "weight" or "x" change an element there, "beyond" one behind Y,
+/// "before" one before the weight.
+long fakeProducts() { return products; }
+void fakeSpoilFrom(long product, const char *how) {
+  products = 0;
+  spoilFrom = product;
+  spoil = how;
 }
 }
 
@@ -129,6 +140,19 @@ static void execute(const Launch &launch) {
                       reinterpret_cast<uint16_t *>(launch.words[2]) + t * ldy +
                           row);
     }
+  if (products++ < spoilFrom || spoilFrom < 0)
+    return;
+  auto *w = reinterpret_cast<uint16_t *>(launch.words[0]),
+       *x = reinterpret_cast<uint16_t *>(launch.words[1]),
+       *y = reinterpret_cast<uint16_t *>(launch.words[2]);
+  if (spoil == "weight")
+    w[m * k - 1] ^= 1;
+  else if (spoil == "x")
+    x[1] ^= 1; // Whose weights are zero.
+  else if (spoil == "beyond")
+    y[n * ldy + 3] = 7;
+  else if (spoil == "before")
+    w[-2] = 7;
 }
 
 extern "C" {

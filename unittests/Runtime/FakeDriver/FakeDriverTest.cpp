@@ -29,9 +29,12 @@ protected:
     library = std::move(*opened);
     ASSERT_TRUE(library.find("fakeLive", live) &&
                 library.find("fakeCalls", calls) &&
-                library.find("fakeFailAt", failAt))
+                library.find("fakeFailAt", failAt) &&
+                library.find("fakeProducts", products) &&
+                library.find("fakeSpoilFrom", spoilFrom))
         << library.path().str() << " is not the fake driver";
     failAt(-1, 0);
+    spoilFrom(-1, "");
     weight = llvm::cantFail(Matrix::allocate("w", ElementType::F16, 16, 24));
     Random random(3);
     for (int64_t i = 0; i < weight.numElements(); i += 2)
@@ -98,6 +101,8 @@ protected:
   long (*live)() = nullptr;
   long (*calls)() = nullptr;
   void (*failAt)(long, int) = nullptr;
+  long (*products)() = nullptr;
+  void (*spoilFrom)(long, const char *) = nullptr;
   Matrix weight;
   PackedWeight packed;
   KernelManifest kernel;
@@ -149,6 +154,46 @@ TEST_F(FakeDriverTest, RefusesKernelsThatCheatOnlyWhileTheyAreTimed) {
       EXPECT_EQ(measured.fault.find("a timed launch computed output (row "), 0u)
           << symbol << ", seed " << options.seed << ": " << measured.fault;
     }
+}
+
+TEST_F(FakeDriverTest, LooksAtMemoryAfterTheTimedReplays) {
+  auto device = llvm::cantFail(Device::open());
+  auto loaded =
+      llvm::cantFail(LoadedKernel::load(device, kernel, "", ".version 8.0"));
+  auto measure = [&] {
+    return llvm::cantFail(
+        measureKernel(device, loaded, weight, packed, 3, options));
+  };
+  ASSERT_EQ(measure().fault, "");
+  // From the very last launch on; the same seed makes as many.
+  const long last = products() - 1;
+  struct {
+    const char *how;
+    long from;
+    CheckStatus status;
+    const char *fault;
+  } cases[] = {
+      {"weight", last, CheckStatus::InputModified,
+       "a timed launch wrote at byte 766 of packed buffer 'values', which has "
+       "768 bytes"},
+      {"x", last, CheckStatus::InputModified,
+       "a timed launch wrote at byte 2 of X, which has 144 bytes"},
+      {"beyond", last, CheckStatus::OutOfBounds,
+       "a timed launch wrote at byte 102 of Y, which has 96 bytes"},
+      // What lies before a copy lies behind the one before it.
+      {"before", 0, CheckStatus::OutOfBounds,
+       "a timed launch wrote at byte -4 of packed buffer 'values', which has "
+       "768 bytes"},
+  };
+  for (const auto &spoiled : cases) {
+    spoilFrom(spoiled.from, spoiled.how);
+    Measurement measured = measure();
+    EXPECT_EQ(measured.fault, spoiled.fault);
+    EXPECT_EQ(measured.faultStatus, spoiled.status);
+    auto again = Measurement::fromJSON(measured.toJSON());
+    ASSERT_TRUE(bool(again));
+    EXPECT_EQ(again->toJSON(), measured.toJSON());
+  }
 }
 
 TEST_F(FakeDriverTest, EveryFailureIsReportedAndLeaksNothing) {
