@@ -234,6 +234,43 @@ TEST(Job, RoundTrips) {
   EXPECT_DOUBLE_EQ(same->measurements[0].kernel.median, 2.25);
 }
 
+TEST(Job, ModulesRoundTrip) {
+  Job job;
+  EXPECT_FALSE(job.toJSON().getAsObject()->get("module"));
+  job.module.emplace();
+  job.module->path = "/a/module";
+  job.module->name = "<stdin>";
+  job.module->entry = "f";
+  job.module->inputs = {"/x.npy", "/w.safetensors#x"};
+  job.module->n = 9;
+  auto again = Job::fromJSON(job.toJSON());
+  ASSERT_TRUE(bool(again)) << llvm::toString(again.takeError());
+  ASSERT_TRUE(again->module);
+  EXPECT_EQ(again->toJSON(), job.toJSON());
+  llvm::json::Value bad = job.toJSON();
+  (*bad.getAsObject()->getObject("module"))["n"] = 0;
+  auto refused = Job::fromJSON(bad);
+  EXPECT_EQ(llvm::toString(refused.takeError()),
+            "job: module job: \"n\" is not an integer in [1, 2147483647]");
+
+  JobResult result;
+  result.status = RunStatus::Executed;
+  ModuleJobResult &module = result.module.emplace();
+  module.entry = "f";
+  module.kernels.push_back({"k", 2, 8, 256, 10, "4x1x1", "32x1x1", 0.5});
+  module.inputs.push_back({"2x3xf32", -1, 2, 1});
+  module.results.push_back({"f16", 0, 0, 0});
+  module.leakedBytes = 12;
+  auto read = JobResult::fromJSON(result.toJSON());
+  ASSERT_TRUE(bool(read)) << llvm::toString(read.takeError());
+  EXPECT_EQ(read->toJSON(), result.toJSON());
+  bad = result.toJSON();
+  bad.getAsObject()->getObject("module")->getArray("kernels")->push_back("k");
+  auto wrong = JobResult::fromJSON(bad);
+  EXPECT_EQ(llvm::toString(wrong.takeError()),
+            "result: module result: kernels is not an object");
+}
+
 TEST(Job, StatusNamesRoundTrip) {
   for (int i = 0; i <= int(RunStatus::Error); ++i)
     EXPECT_EQ(parseRunStatus(name(RunStatus(i))), RunStatus(i));
