@@ -13,6 +13,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/ErrorHandling.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <algorithm>
 #include <csignal>
@@ -357,6 +358,14 @@ JobResult sparseditto::runJob(llvm::StringRef program, Job job,
     return failure(RunStatus::Crashed, "the worker exited with code " +
                                            llvm::Twine(process->exitCode) +
                                            words);
+  // What it left may be a link to anything that we can read and it cannot.
+  auto isFile = [](const std::string &path) {
+    return llvm::sys::fs::get_file_type(path, /*Follow=*/false) ==
+           llvm::sys::fs::file_type::regular_file;
+  };
+  if (!isFile(resultFile))
+    return failure(RunStatus::NoResult,
+                   "the worker left no result file" + words);
   llvm::Expected<json::Value> value = readJSONFile(resultFile, maxResultBytes);
   if (!value)
     return failure(RunStatus::NoResult, "the worker left no result: " +
@@ -370,10 +379,11 @@ JobResult sparseditto::runJob(llvm::StringRef program, Job job,
                    "the worker's result is not of this job");
   result->seconds = process->seconds;
   if (result->module && result->status == RunStatus::Executed) {
-    auto tensors =
-        llvm::MemoryBuffer::getFile(directory->file(moduleTensorsFile),
-                                    /*IsText=*/false,
-                                    /*RequiresNullTerminator=*/false);
+    std::string file = directory->file(moduleTensorsFile);
+    if (!isFile(file))
+      return failure(RunStatus::NoResult, "the worker left no tensors");
+    auto tensors = llvm::MemoryBuffer::getFile(
+        file, /*IsText=*/false, /*RequiresNullTerminator=*/false);
     if (!tensors)
       return failure(RunStatus::NoResult, "the worker left no tensors: " +
                                               tensors.getError().message());

@@ -154,6 +154,11 @@ int main(int argc, char **argv) {
     result.nonce = "00000000000000000000000000000000";
   } else if (deed == "silent") {
     return 0;
+  } else if (deed == "link") {
+    // A good result, but not where the parent's eyes should be led.
+    std::string elsewhere = job.package;
+    llvm::cantFail(writeJSONFile(elsewhere, result.toJSON()));
+    return symlink(elsewhere.c_str(), resultFile.c_str()) == 0 ? 0 : 3;
   } else if (deed != "behave") {
     return 3;
   }

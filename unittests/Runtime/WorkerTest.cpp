@@ -200,6 +200,13 @@ TEST_F(WorkerTest, ForgesItsResult) {
   EXPECT_EQ(result.status, RunStatus::NoResult);
   EXPECT_EQ(result.message, "the worker's result is not of this job");
   EXPECT_EQ(run("silent").status, RunStatus::NoResult);
+  // Landlock would not even let it make a link.
+  setenv(sandboxOffVariable, "landlock,mount-namespace", 1);
+  result = run("link", root + "/elsewhere");
+  unsetenv(sandboxOffVariable);
+  EXPECT_EQ(result.status, RunStatus::NoResult);
+  EXPECT_EQ(result.message, "the worker left no result file");
+  llvm::sys::fs::remove(root + "/elsewhere");
 }
 
 TEST_F(WorkerTest, DirectoriesOfKilledParentsAreRemoved) {
