@@ -27,6 +27,10 @@ const FloorCurve &FloorCurve::h200() {
   return curve;
 }
 
+/// A launch takes no more than a day and no memory holds more than an exabyte:
+/// beyond that, or with parts of a byte, slopes could overflow.
+static constexpr double maxMicroseconds = 8.64e10, maxBytes = 1e18;
+
 llvm::Expected<FloorCurve> FloorCurve::create(llvm::StringRef device,
                                               std::vector<FloorPoint> points) {
   auto fail = [](const char *format, auto... values) {
@@ -37,10 +41,12 @@ llvm::Expected<FloorCurve> FloorCurve::create(llvm::StringRef device,
     return fail("floor curve has %zu points, needs at least 2", points.size());
   for (size_t i = 0; i < points.size(); ++i) {
     const FloorPoint &point = points[i];
-    if (!std::isfinite(point.bytes) || !std::isfinite(point.microseconds) ||
-        point.bytes <= 0 || point.microseconds <= 0)
-      return fail("floor curve point %zu (%g bytes, %g us) is not positive", i,
-                  point.bytes, point.microseconds);
+    if (!(point.bytes >= 1 && point.bytes <= maxBytes &&
+          point.microseconds > 0 && point.microseconds <= maxMicroseconds))
+      return fail("floor curve point %zu (%g bytes, %g us) is out of range, "
+                  "expected 1 to %g bytes and up to %g us",
+                  i, point.bytes, point.microseconds, maxBytes,
+                  maxMicroseconds);
     if (i > 0 && (point.bytes <= points[i - 1].bytes ||
                   point.microseconds < points[i - 1].microseconds))
       return fail("floor curve point %zu (%g bytes, %g us) does not follow "

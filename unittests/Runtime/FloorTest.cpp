@@ -41,8 +41,12 @@ TEST(Floor, RefusesBadCurves) {
                                        "does not follow (1 bytes, 1 us)");
   EXPECT_EQ(message({{1, 2}, {2, 1}}), "floor curve point 1 (2 bytes, 1 us) "
                                        "does not follow (1 bytes, 2 us)");
-  EXPECT_EQ(message({{0, 2}, {2, 1}}),
-            "floor curve point 0 (0 bytes, 2 us) is not positive");
+  EXPECT_EQ(
+      message({{0, 2}, {2, 1}}),
+      "floor curve point 0 (0 bytes, 2 us) is out of range, expected 1 to "
+      "1e+18 bytes and up to 8.64e+10 us");
+  // A slope that overflows gave an infinite floor.
+  EXPECT_NE(message({{57, 57}, {254, 1e308}}), "");
   EXPECT_NE(message({{1, 1}, {2, std::numeric_limits<double>::infinity()}}),
             "");
 }

@@ -398,3 +398,9 @@ func.func @activation(%w: memref<4x8xf16>, %x: memref<2x8xf16>, %y: memref<2x4xf
   sparsepattern.spmm weight(%w : memref<4x8xf16>) activations(%x : memref<2x8xf16>) outs(%y : memref<2x4xf16>) layout(token_major) activation(tanh)
   return
 }
+
+// -----
+
+// The parser asks the encoding about a type whose element type it refused.
+// expected-error@+1 {{expected non-function type}}
+func.func private @no_element_type(tensor<8x8x, #sparsepattern.encoding<unstructured, density = 0.1>>)

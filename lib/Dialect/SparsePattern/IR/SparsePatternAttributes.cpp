@@ -254,6 +254,9 @@ LogicalResult EncodingAttr::verify(EmitError emitError, PatternKind kind,
 LogicalResult EncodingAttr::verifyEncoding(ArrayRef<int64_t> shape,
                                            Type elementType,
                                            EmitError emitError) const {
+  // The parser asks about types whose element type it has just refused.
+  if (!elementType)
+    return failure();
   if (shape.size() != 2)
     return emitError() << "encoded weight must have rank 2, got rank "
                        << shape.size() << " (C9)";
