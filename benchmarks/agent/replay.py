@@ -177,15 +177,19 @@ def random_regrets(case, pool):
 
 def transcript_orders(path, cases, candidates):
     """Proposed strategies, by weight and N, in the order of evaluation."""
-    proposed = defaultdict(list)
+    proposed, names = defaultdict(list), {}
     with open(path) as file:
         for number, line in enumerate(file, 1):
             try:
                 row = json.loads(line)
             except ValueError:
                 sys.exit(f"replay.py: {path}:{number}: not JSON")
+            if row.get("event") == "product":
+                names[row.get("product")] = row.get("name")
+            # Round 0 is the heuristic's plan, which the loop starts from.
             if row.get("event") == "candidate" and row.get("round", 0) > 0:
-                proposed[(row.get("weight"), row.get("n"))].append(
+                product = row.get("product")
+                proposed[(names.get(product, product), row.get("n"))].append(
                     row.get("strategy"))
     orders, missing = {}, 0
     for key, strategies in proposed.items():
