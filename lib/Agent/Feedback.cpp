@@ -146,8 +146,8 @@ std::string sparseditto::feedbackText(const Candidate &candidate,
     break;
   }
   if (!candidate.proposal.reason.empty())
-    text += "its reason was " + quoted(candidate.proposal.reason, maxReason) +
-            "\n";
+    text +=
+        "its reason was " + quoted(candidate.proposal.reason, maxReason) + "\n";
   return text;
 }
 
@@ -208,8 +208,8 @@ std::vector<std::string> sparseditto::lessonsOf(const ProposalState &state,
   return lessons;
 }
 
-/// Line and column (0 if none) of "NAME:LINE:COLUMN: text" or "..., line LINE;
-/// text"; line 0 if neither.
+/// Line and column (0 if none) of "NAME:LINE:COLUMN: text", "..., line LINE;
+/// text" or "line LINE: text"; line 0 if none of them.
 static std::pair<unsigned, unsigned> placeOf(llvm::StringRef diagnostic) {
   unsigned line = 0, column = 0;
   auto digits = [](llvm::StringRef &text, unsigned &value) {
@@ -218,10 +218,14 @@ static std::pair<unsigned, unsigned> placeOf(llvm::StringRef diagnostic) {
   for (size_t colon = diagnostic.find(':'); colon != llvm::StringRef::npos;
        colon = diagnostic.find(':', colon + 1)) {
     llvm::StringRef rest = diagnostic.drop_front(colon + 1);
-    if (digits(rest, line) && rest.consume_front(":") &&
-        digits(rest, column) && rest.starts_with(":"))
+    if (digits(rest, line) && rest.consume_front(":") && digits(rest, column) &&
+        rest.starts_with(":"))
       return {line, column};
   }
+  if (llvm::StringRef rest = diagnostic; rest.consume_front("line ") &&
+                                         digits(rest, line) &&
+                                         rest.starts_with(":"))
+    return {line, 0};
   size_t at = diagnostic.find(", line ");
   if (at != llvm::StringRef::npos) {
     llvm::StringRef rest = diagnostic.drop_front(at + 7);

@@ -13,6 +13,7 @@
 #include "mlir/Parser/Parser.h"
 #include "sparseditto/Support/Process.h"
 #include "sparseditto/Support/Sandbox.h"
+#include "sparseditto/Target/CandidatePolicy.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/raw_ostream.h"
 #include <mutex>
@@ -72,32 +73,53 @@ sparseditto::compileKernel(mlir::ModuleOp module, const Chip &chip,
   });
 }
 
-/// In the child: text to PTX. Its exit code says whether the file holds PTX (0)
-/// or a diagnostic (1).
+/// Exit codes of the child: what its file holds.
+enum ChildCode { wrotePtx, wroteDiagnostic, wroteRefusal };
+
+/// In the child: text to PTX.
 static int translateText(llvm::StringRef text, const Chip &chip,
-                         unsigned ptxVersion, int file) {
+                         unsigned ptxVersion, const KernelManifest *policy,
+                         int file) {
   mlir::DialectRegistry registry;
   registerKernelDialects(registry);
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  ChildCode code = wroteDiagnostic;
   auto translate = [&]() -> llvm::Expected<std::string> {
     ErrorCollector errors(&context);
-    auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
+    auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context,
+                                                          isolatedSourceName);
     if (!module)
       return errors.error("parsing the kernel");
-    return translateToPtx(*module, chip, ptxVersion);
+    if (!policy)
+      return translateToPtx(*module, chip, ptxVersion);
+    KernelManifest manifest = *policy;
+    manifest.chip = chip.name.str();
+    manifest.ptxVersion = ptxVersion;
+    if (llvm::Error error = checkCandidateModule(*module, manifest)) {
+      code = wroteRefusal;
+      return error;
+    }
+    auto ptx = translateToPtx(*module, chip, ptxVersion);
+    if (!ptx)
+      return ptx;
+    if (llvm::Error error = checkCandidatePtx(*ptx, manifest)) {
+      code = wroteRefusal;
+      return error;
+    }
+    return ptx;
   };
   auto ptx = translate();
-  bool good = bool(ptx);
+  if (ptx)
+    code = wrotePtx;
   llvm::raw_fd_ostream os(file, /*shouldClose=*/false);
-  os << (good ? *ptx : llvm::toString(ptx.takeError()));
+  os << (ptx ? *ptx : llvm::toString(ptx.takeError()));
   os.flush();
-  return good && !os.has_error() ? 0 : 1;
+  return os.has_error() ? wroteDiagnostic : code;
 }
 
-llvm::Expected<IsolatedCompile>
-sparseditto::compileKernelIsolated(llvm::StringRef mlirText, const Chip &chip,
-                                   const PtxasOptions &options,
-                                   const IsolationLimits &limits) {
+llvm::Expected<IsolatedCompile> sparseditto::compileKernelIsolated(
+    llvm::StringRef mlirText, const Chip &chip, const PtxasOptions &options,
+    const IsolationLimits &limits, const KernelManifest *policy) {
   initializeBackend();
   llvm::Expected<SandboxLayers> off = sandboxLayersTurnedOff();
   if (!off)
@@ -118,7 +140,7 @@ sparseditto::compileKernelIsolated(llvm::StringRef mlirText, const Chip &chip,
         auto result = runForked(
             [&](int file) {
               enterSandbox(sandbox);
-              return translateText(mlirText, chip, version, file);
+              return translateText(mlirText, chip, version, policy, file);
             },
             limits.timeoutSeconds, limits.memoryBytes, payload);
         if (!result)
@@ -127,7 +149,7 @@ sparseditto::compileKernelIsolated(llvm::StringRef mlirText, const Chip &chip,
           return stop(CompileOutcome::TimedOut,
                       "compilation did not finish in " +
                           llvm::Twine(limits.timeoutSeconds) + " s");
-        if (result->signal != 0 || result->exitCode > 1)
+        if (result->signal != 0 || result->exitCode > wroteRefusal)
           return stop(
               CompileOutcome::Crashed,
               "the compiler died of " +
@@ -136,8 +158,10 @@ sparseditto::compileKernelIsolated(llvm::StringRef mlirText, const Chip &chip,
                        : "exit code " + std::to_string(result->exitCode)) +
                   ": " +
                   llvm::StringRef(result->output).trim().take_front(2000));
-        if (result->exitCode == 1)
+        if (result->exitCode == wroteDiagnostic)
           return stop(CompileOutcome::Rejected, payload);
+        if (result->exitCode == wroteRefusal)
+          return stop(CompileOutcome::Refused, payload);
         return payload;
       });
   if (kernel) {

@@ -9,6 +9,7 @@
 #ifndef SPARSEDITTO_LIB_TARGET_DIAGNOSTICS_H
 #define SPARSEDITTO_LIB_TARGET_DIAGNOSTICS_H
 
+#include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/Threading.h"
@@ -29,8 +30,13 @@ public:
           llvm::raw_string_ostream os(text);
           if (!text.empty())
             os << "; ";
-          if (!mlir::isa<mlir::UnknownLoc>(diagnostic.getLocation()))
-            os << diagnostic.getLocation() << ": ";
+          mlir::Location location = diagnostic.getLocation();
+          // The spelling of compilers, which tools and authors know.
+          if (auto place = mlir::dyn_cast<mlir::FileLineColLoc>(location))
+            os << place.getFilename().getValue() << ":" << place.getLine()
+               << ":" << place.getColumn() << ": ";
+          else if (!mlir::isa<mlir::UnknownLoc>(location))
+            os << location << ": ";
           os << diagnostic.str();
           return mlir::success();
         }) {}

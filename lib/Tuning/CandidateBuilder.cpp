@@ -46,6 +46,16 @@ CandidateBuilder::Built CandidateBuilder::build(const Proposal &proposal,
   tuned.tuneN = n;
   built.kernel = cache.get(*findFamily(proposal.strategy.family), tuned,
                            proposal.strategy, **copy, chip);
+  if (proposal.rewrite) {
+    if (built.kernel->status != CandidateStatus::Compiled) {
+      built.candidate.status = CandidateStatus::Illegal;
+      built.candidate.message = "its base is " +
+                                name(built.kernel->status).str() + ": " +
+                                built.kernel->message;
+      return built;
+    }
+    built.kernel = cache.getRewrite(*proposal.rewrite, *built.kernel, chip);
+  }
   built.candidate.status = built.kernel->status;
   built.candidate.message = built.kernel->message;
   return built;

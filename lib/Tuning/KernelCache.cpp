@@ -10,6 +10,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
+#include "sparseditto/Tuning/Rewrite.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Support/xxhash.h"
@@ -38,10 +39,16 @@ struct KernelCache::Slot {
   std::shared_ptr<const CachedKernel> kernel;
 };
 
+std::string sparseditto::sourceHash(llvm::StringRef mlir) {
+  return llvm::utohexstr(llvm::xxh3_64bits(mlir), /*LowerCase=*/true,
+                         /*Width=*/16);
+}
+
 /// A performance fault or a spill at the default knobs is a refusal: there is
 /// always a smaller tile to try.
-static void judge(CachedKernel &kernel, const CompiledKernel &compiled,
-                  const Chip &chip) {
+void sparseditto::judgeCompiled(CachedKernel &kernel,
+                                const CompiledKernel &compiled,
+                                const Chip &chip) {
   const PtxasReport &report = compiled.report;
   if (!report.available) {
     kernel.status = CandidateStatus::Compiled;
@@ -126,11 +133,18 @@ buildKernel(const KernelFamily &family, const Problem &problem,
   kernel->cubin = std::move(compiled->cubin);
   kernel->manifest.chip = chip.name.str();
   kernel->manifest.ptxVersion = compiled->ptxVersion;
-  kernel->manifest.sourceHash =
-      llvm::utohexstr(llvm::xxh3_64bits(llvm::StringRef(kernel->mlir)),
-                      /*LowerCase=*/true, /*Width=*/16);
-  judge(*kernel, *compiled, chip);
+  kernel->manifest.sourceHash = sourceHash(kernel->mlir);
+  judgeCompiled(*kernel, *compiled, chip);
   return kernel;
+}
+
+std::shared_ptr<KernelCache::Slot>
+KernelCache::slotFor(const Chip &chip, const std::string &symbol) {
+  std::lock_guard<std::mutex> lock(mutex);
+  std::shared_ptr<Slot> &entry = slots[{chip.name.str(), symbol}];
+  if (!entry)
+    entry = std::make_shared<Slot>();
+  return entry;
 }
 
 std::shared_ptr<const CachedKernel> KernelCache::get(const KernelFamily &family,
@@ -138,17 +152,27 @@ std::shared_ptr<const CachedKernel> KernelCache::get(const KernelFamily &family,
                                                      const Strategy &strategy,
                                                      const PackedWeight &packed,
                                                      const Chip &chip) {
-  std::shared_ptr<Slot> slot;
-  {
-    std::lock_guard<std::mutex> lock(mutex);
-    std::shared_ptr<Slot> &entry =
-        slots[{chip.name.str(), kernelSymbol(problem, strategy, packed)}];
-    if (!entry)
-      entry = std::make_shared<Slot>();
-    slot = entry;
-  }
+  std::shared_ptr<Slot> slot =
+      slotFor(chip, kernelSymbol(problem, strategy, packed));
   std::call_once(slot->once, [&] {
     slot->kernel = buildKernel(family, problem, strategy, packed, chip, ptxas);
+  });
+  return slot->kernel;
+}
+
+std::shared_ptr<const CachedKernel>
+KernelCache::getRewrite(const Rewrite &rewrite, const CachedKernel &base,
+                        const Chip &chip) {
+  auto text = rewrittenText(rewrite, base);
+  if (!text) {
+    auto refused = std::make_shared<CachedKernel>();
+    refused->status = CandidateStatus::Illegal;
+    refused->message = llvm::toString(text.takeError());
+    return refused;
+  }
+  std::shared_ptr<Slot> slot = slotFor(chip, text->symbol);
+  std::call_once(slot->once, [&] {
+    slot->kernel = buildRewrite(std::move(*text), base, chip, ptxas);
   });
   return slot->kernel;
 }

@@ -218,6 +218,8 @@ TEST(SourceLines, CaretsBelowColumns) {
   EXPECT_EQ(withSourceLines("ptxas in.ptx, line 1; error   : Unknown symbol",
                             "ld.bad %r1;"),
             "ptxas in.ptx, line 1; error   : Unknown symbol\n  ld.bad %r1;\n");
+  EXPECT_EQ(withSourceLines("line 1: Arguments mismatch", "add.f16 %r1;"),
+            "line 1: Arguments mismatch\n  add.f16 %r1;\n");
   // Far out in a long line, beyond it, beyond the text, absurd numbers.
   std::string lines(500, 'x');
   lines[300] = 'Y';

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "sparseditto/Kernels/Manifest.h"
 #include "sparseditto/Target/Compile.h"
 #include "gtest/gtest.h"
 
@@ -42,7 +43,37 @@ TEST(Isolated, TextThatDoesNotParse) {
   EXPECT_EQ(result.outcome, CompileOutcome::Rejected);
   EXPECT_EQ(result.diagnostic.find("parsing the kernel failed: "), 0u)
       << result.diagnostic;
-  EXPECT_NE(result.diagnostic.find(":2:2"), std::string::npos)
+  EXPECT_NE(result.diagnostic.find("kernel.mlir:2:2: "), std::string::npos)
+      << result.diagnostic;
+}
+
+TEST(Isolated, WhatThePolicyRefuses) {
+  KernelManifest manifest;
+  manifest.symbol = "k";
+  manifest.strategy.family = "custom";
+  manifest.format = "none";
+  manifest.problem.m = manifest.problem.k = 64;
+  manifest.args = activationArgs(manifest.problem);
+  auto compile = [&](const std::string &body) {
+    const std::string text =
+        "module { gpu.module @m { gpu.func @k(%x: !llvm.ptr<1>, %y: "
+        "!llvm.ptr<1>, %n: i32, %ldx: i32, %ldy: i32) kernel {\n" +
+        body + "\ngpu.return } } }";
+    return llvm::cantFail(
+        compileKernelIsolated(text, *llvm::cantFail(findChip("sm_80")),
+                              PtxasOptions(), {}, &manifest));
+  };
+  IsolatedCompile result = compile("llvm.store %n, %y : i32, !llvm.ptr<1>");
+  EXPECT_EQ(result.outcome, CompileOutcome::Compiled) << result.diagnostic;
+  result = compile("gpu.printf \"x\"");
+  EXPECT_EQ(result.outcome, CompileOutcome::Refused);
+  EXPECT_EQ(result.diagnostic.find("kernel.mlir:2:1: 'gpu.printf'"), 0u)
+      << result.diagnostic;
+  manifest.symbol = "other";
+  result = compile("");
+  EXPECT_EQ(result.outcome, CompileOutcome::Refused);
+  EXPECT_NE(result.diagnostic.find("'k' is not the kernel 'other'"),
+            std::string::npos)
       << result.diagnostic;
 }
 

@@ -40,10 +40,10 @@ std::string feedbackLine(const Candidate &candidate);
 /// knob values that failed in the same way each time they were tried.
 std::vector<std::string> lessonsOf(const ProposalState &state, unsigned limit);
 
-/// Repeats each diagnostic "NAME:LINE:COLUMN: text" (MLIR) or "NAME, line LINE;
-/// text" (ptxas) of `diagnostics`, up to `maxDiagnostics` of them, with the
-/// line of `source` that it is about and a caret below the column. Others are
-/// repeated as they are.
+/// Repeats each diagnostic "NAME:LINE:COLUMN: text" (MLIR), "NAME, line LINE;
+/// text" or "line LINE: text" (ptxas) of `diagnostics`, up to `maxDiagnostics`
+/// of them, with the line of `source` that it is about and a caret below the
+/// column. Others are repeated as they are.
 std::string withSourceLines(llvm::StringRef diagnostics, llvm::StringRef source,
                             unsigned maxDiagnostics = 3);
 

@@ -21,6 +21,8 @@ class DialectRegistry;
 
 namespace sparseditto {
 
+struct KernelManifest;
+
 /// Registers the dialects, translation interfaces and external models that
 /// building and compiling kernels needs. Idempotent.
 void registerKernelDialects(mlir::DialectRegistry &registry);
@@ -49,6 +51,7 @@ llvm::Expected<CompiledKernel> compileKernel(mlir::ModuleOp module,
 enum class CompileOutcome {
   Compiled, ///< PTX was made; the report says what ptxas made of it.
   Rejected, ///< A diagnostic: it does not parse, verify, lower or fit the chip.
+  Refused,  ///< It holds what no candidate may (CandidatePolicy.h).
   Crashed,  ///< The compiler died; the diagnostic has its last words.
   TimedOut,
 };
@@ -64,11 +67,14 @@ struct IsolationLimits {
 
 /// compileKernel for text that nobody has checked: parsed and compiled to PTX
 /// in a child process, so that an abort inside LLVM, endless compilation or
-/// exhausted memory is an outcome. An Error means that no child could be made.
-llvm::Expected<IsolatedCompile>
-compileKernelIsolated(llvm::StringRef mlirText, const Chip &chip,
-                      const PtxasOptions &options,
-                      const IsolationLimits &limits = {});
+/// exhausted memory is an outcome. With `policy`, the kernel's manifest, both
+/// the module and its PTX must pass the checks of CandidatePolicy.h there.
+/// Diagnostics name the text isolatedSourceName: "kernel.mlir:3:5: ...; ...".
+/// An Error means that no child could be made.
+llvm::Expected<IsolatedCompile> compileKernelIsolated(
+    llvm::StringRef mlirText, const Chip &chip, const PtxasOptions &options,
+    const IsolationLimits &limits = {}, const KernelManifest *policy = nullptr);
+inline constexpr llvm::StringLiteral isolatedSourceName = "kernel.mlir";
 
 } // namespace sparseditto
 

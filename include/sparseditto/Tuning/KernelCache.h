@@ -38,6 +38,13 @@ struct CachedKernel {
   KernelResources resources;
 };
 
+/// Sets status, message and resources by what ptxas said of the kernel.
+void judgeCompiled(CachedKernel &kernel, const CompiledKernel &compiled,
+                   const Chip &chip);
+
+/// Of a kernel's MLIR text, as KernelManifest::sourceHash has it.
+std::string sourceHash(llvm::StringRef mlir);
+
 /// Thread-safe. A kernel being built by one thread is waited for by others.
 class KernelCache {
 public:
@@ -46,11 +53,18 @@ public:
   std::shared_ptr<const CachedKernel>
   get(const KernelFamily &family, const Problem &problem,
       const Strategy &strategy, const PackedWeight &packed, const Chip &chip);
+  /// The same for a rewrite of `base`, which this cache built. What does not
+  /// become a text (edits that do not apply) is not kept.
+  std::shared_ptr<const CachedKernel> getRewrite(const Rewrite &rewrite,
+                                                 const CachedKernel &base,
+                                                 const Chip &chip);
   /// Kernels built so far, by chip and symbol.
   std::vector<std::shared_ptr<const CachedKernel>> kernels() const;
 
 private:
   struct Slot;
+  std::shared_ptr<Slot> slotFor(const Chip &chip, const std::string &symbol);
+
   PtxasOptions ptxas;
   mutable std::mutex mutex;
   std::map<std::pair<std::string, std::string>, std::shared_ptr<Slot>> slots;
