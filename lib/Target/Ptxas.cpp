@@ -28,6 +28,9 @@ llvm::Expected<PtxasVersion> sparseditto::ptxasVersion(llvm::StringRef path) {
   llvm::StringRef text =
       llvm::StringRef(result->output).split("release ").second;
   PtxasVersion version;
+  version.build =
+      ("release " + text.take_until([](char c) { return c == '\n'; }).rtrim())
+          .str();
   if (result->exitCode != 0 || result->timedOut ||
       text.consumeInteger(10, version.major) || !text.consume_front(".") ||
       text.consumeInteger(10, version.minor))

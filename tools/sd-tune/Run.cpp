@@ -166,7 +166,9 @@ llvm::Error Runner::run(ResultLog *log, const std::string &sanitizer) {
     Entry &entry = entries[i];
     const Job job = jobFor(entry);
     const JobResult *known = log ? log->find(job, logged) : nullptr;
-    entry.result = known ? *known : runJob(program, job, jobOptions);
+    entry.result =
+        known ? *known
+              : runPackageJob(program, package, *entry.kernel, job, jobOptions);
     if (!known && !sanitizer.empty() &&
         entry.result.status == RunStatus::Verified) {
       JobResult sanitized = sanitizeJob(program, job, jobOptions, sanitizer);

@@ -15,6 +15,7 @@
 #include "CommandLine.h"
 #include "Subcommands.h"
 #include "sparseditto/Runtime/Device.h"
+#include "sparseditto/Runtime/Package.h"
 #include "sparseditto/Support/Error.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/FileSystem.h"
@@ -84,11 +85,13 @@ JobResult Selftest::inPackage(const Attack &attack, const AttackRun &run,
     failed.message = llvm::toString(std::move(error));
     return failed;
   }
+  llvm::Expected<Package> package = readPackage(directory);
+  if (!package) {
+    failed.message = llvm::toString(package.takeError());
+    return failed;
+  }
   Job job;
-  job.package = directory.str();
   job.layer = "attack";
-  job.symbol = attack.manifest.symbol;
-  job.chip = chip.name.str();
   job.device = device;
   job.policy = run.policy;
   if (run.gpu) {
@@ -98,7 +101,10 @@ JobResult Selftest::inPackage(const Attack &attack, const AttackRun &run,
   } else {
     job.emulateBriefly();
   }
-  return runJob(programPath(), job, attack.timeoutSeconds);
+  JobOptions options;
+  options.timeoutSeconds = attack.timeoutSeconds;
+  return runPackageJob(programPath(), *package,
+                       package->layers.front().kernels.front(), job, options);
 }
 
 JobResult Selftest::execute(const Attack &attack, const AttackRun &run) const {

@@ -18,6 +18,7 @@
 
 #include "sparseditto/Runtime/Measure.h"
 #include "sparseditto/Runtime/ModuleJob.h"
+#include "sparseditto/Runtime/Package.h"
 #include "sparseditto/Verify/Checker.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/JSON.h"
@@ -129,6 +130,18 @@ inline JobResult runJob(llvm::StringRef program, Job job,
   options.timeoutSeconds = timeoutSeconds;
   return runJob(program, std::move(job), options);
 }
+
+/// Success unless the kernel's cubin claims to be made by the ptxas that is
+/// here and is not what that makes of the kernel's PTX, or the PTX is no legal
+/// candidate. Without ptxas, or with another version, the cubin stays unread.
+llvm::Error checkPackagedCubin(const Package &package,
+                               const KernelManifest &kernel);
+
+/// runJob for one kernel of a package: fills in the job's package, symbol and
+/// chip. On a GPU, a cubin that checkPackagedCubin refuses is `illegal`.
+JobResult runPackageJob(llvm::StringRef program, const Package &package,
+                        const KernelManifest &kernel, Job job,
+                        const JobOptions &options);
 
 } // namespace sparseditto
 

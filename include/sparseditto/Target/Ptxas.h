@@ -68,6 +68,7 @@ std::string findPtxas();
 struct PtxasVersion {
   unsigned major = 0, minor = 0;
   unsigned maxPtx = 0; ///< Newest PTX it reads, 90 for CUDA 13.0.
+  std::string build;   ///< "release 13.0, V13.0.88", as in its cubins.
 };
 llvm::Expected<PtxasVersion> ptxasVersion(llvm::StringRef path);
 
