@@ -106,8 +106,8 @@ static std::string fromModel(const Candidate &candidate,
       family = known;
   if (!family)
     return "";
-  if (llvm::Error error = family->check(strategy, state.problem,
-                                        state.computeCapability)) {
+  if (llvm::Error error =
+          family->check(strategy, state.problem, state.computeCapability)) {
     llvm::consumeError(std::move(error));
     return "";
   }

@@ -31,6 +31,9 @@ public:
   /// Highest address of stack `i`.
   void *top(unsigned i) const { return Base + (i + 1) * stackBytes; }
   static constexpr size_t usableBytes() { return stackBytes - guardBytes; }
+  /// Of them, for a kernel's local arrays; the rest is for spills and the run
+  /// time's own calls.
+  static constexpr size_t localBytes() { return usableBytes() - 16 * 1024; }
   bool inGuard(uint64_t address) const;
 
 private:

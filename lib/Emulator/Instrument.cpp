@@ -12,16 +12,19 @@
 //===----------------------------------------------------------------------===//
 
 #include "Instrument.h"
+#include "FiberStacks.h"
 #include "Instrumenter.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Analysis/CFG.h"
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/DebugInfo.h"
+#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/MDBuilder.h"
 #include "llvm/IR/PassManager.h"
 #include "llvm/IR/ReplaceConstant.h"
 #include "llvm/IR/Verifier.h"
 #include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/MathExtras.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Transforms/IPO/AlwaysInliner.h"
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
@@ -48,16 +51,22 @@ llvm::Expected<InstrumentedKernel> Instrumenter::run() {
     return error;
   if (llvm::Error error = layOutShared())
     return error;
+  if (refuseHugeFrame())
+    return finish();
   // Rewriting splits blocks and adds calls: decide what to visit first.
   std::vector<llvm::Instruction *> work;
   for (llvm::BasicBlock &block : *F)
     for (llvm::Instruction &inst : block)
-      if (&block != PrologueEnd->getParent())
+      if (&block != Prologue)
         work.push_back(&inst);
   for (llvm::Instruction *inst : work)
     if (llvm::Error error = rewrite(*inst))
       return error;
   addFuel();
+  return finish();
+}
+
+llvm::Expected<InstrumentedKernel> Instrumenter::finish() {
   llvm::StripDebugInfo(M);
   std::string problem;
   llvm::raw_string_ostream os(problem);
@@ -138,8 +147,8 @@ llvm::Error Instrumenter::buildEntry(llvm::Function &kernel) {
   Context = F->getArg(0);
 
   llvm::BasicBlock *body = &F->getEntryBlock();
-  auto *prologue = llvm::BasicBlock::Create(ctx, "prologue", F, body);
-  PrologueEnd = llvm::BranchInst::Create(body, prologue);
+  Prologue = llvm::BasicBlock::Create(ctx, "prologue", F, body);
+  PrologueEnd = llvm::BranchInst::Create(body, Prologue);
   llvm::IRBuilder<> b(PrologueEnd);
   for (llvm::Argument &argument : kernel.args()) {
     llvm::Type *t = argument.getType();
@@ -163,6 +172,35 @@ llvm::Error Instrumenter::buildEntry(llvm::Function &kernel) {
       if (llvm::isa<llvm::ConstantInt>(array->getArraySize()))
         array->moveBefore(PrologueEnd->getIterator());
   return llvm::Error::success();
+}
+
+/// A frame that steps over the guard below the fibre's stack would land in
+/// memory of the host: such a kernel faults before it gets one.
+bool Instrumenter::refuseHugeFrame() {
+  uint64_t bytes = 0;
+  const llvm::Instruction *largest = nullptr;
+  uint64_t largestBytes = 0;
+  for (llvm::Instruction &inst : llvm::instructions(*F))
+    if (auto *array = llvm::dyn_cast<llvm::AllocaInst>(&inst)) {
+      std::optional<llvm::TypeSize> size = array->getAllocationSize(DL);
+      // Of unknown size, or so large that it overflows: rewrite() refuses it.
+      if (!size)
+        continue;
+      bytes = llvm::SaturatingAdd(bytes, size->getFixedValue());
+      if (size->getFixedValue() > largestBytes) {
+        largest = array;
+        largestBytes = size->getFixedValue();
+      }
+    }
+  if (bytes <= FiberStacks::localBytes())
+    return false;
+  unsigned site = addSite(*largest, "alloca");
+  F->deleteBody();
+  llvm::IRBuilder<> b(llvm::BasicBlock::Create(M.getContext(), "", F));
+  emitCall(b, "sd_emu_huge_frame", b.getVoidTy(),
+           {F->getArg(0), b.getInt64(bytes), b.getInt32(site)});
+  b.CreateRetVoid();
+  return true;
 }
 
 Value *Instrumenter::loadContext(size_t offset, llvm::Type *type) {
@@ -330,6 +368,8 @@ llvm::Error Instrumenter::rewrite(llvm::Instruction &inst) {
   if (auto *array = llvm::dyn_cast<llvm::AllocaInst>(&inst)) {
     if (array->getAddressSpace() != 0)
       return unsupported(inst, "local array outside the generic address space");
+    if (!array->getAllocationSize(DL) || array->getParent() != Prologue)
+      return unsupported(inst, "local array whose size is not fixed at entry");
     return llvm::Error::success();
   }
   if (llvm::isa<llvm::InvokeInst, llvm::CallBrInst, llvm::IndirectBrInst>(inst))
@@ -347,7 +387,9 @@ llvm::Error Instrumenter::rewriteAccess(llvm::Instruction &inst, Value *pointer,
     return unsupported(inst, "access to address space " + llvm::Twine(space));
   if (auto *array = llvm::dyn_cast<llvm::AllocaInst>(
           llvm::getUnderlyingObject(pointer))) {
-    checkLocal(inst, pointer, *array, size);
+    checkLocal(
+        inst, pointer, *array,
+        llvm::ConstantInt::get(llvm::Type::getInt64Ty(M.getContext()), size));
     return llvm::Error::success();
   }
   // What hardware demands: a vector that claims less alignment than its size is
@@ -382,39 +424,47 @@ llvm::Error Instrumenter::rewriteAccess(llvm::Instruction &inst, Value *pointer,
 }
 
 void Instrumenter::checkLocal(llvm::Instruction &inst, Value *pointer,
-                              llvm::AllocaInst &array, uint64_t size) {
-  std::optional<llvm::TypeSize> limit = array.getAllocationSize(DL);
-  if (!limit)
-    return;
+                              llvm::AllocaInst &array, Value *size) {
+  // Fixed: rewrite() refuses other arrays.
+  const uint64_t bytes = array.getAllocationSize(DL)->getFixedValue();
+  auto *fixedSize = llvm::dyn_cast<llvm::ConstantInt>(size);
   llvm::APInt offset(DL.getIndexTypeSizeInBits(pointer->getType()), 0);
   Value *base = pointer->stripAndAccumulateConstantOffsets(DL, offset, true);
-  if (base == &array && offset.isNonNegative() &&
-      offset.getZExtValue() + size <= limit->getFixedValue())
+  if (fixedSize && base == &array && offset.isNonNegative() &&
+      llvm::SaturatingAdd(offset.getZExtValue(), fixedSize->getZExtValue()) <=
+          bytes)
     return;
   unsigned site = addSite(inst, inst.getOpcodeName());
   llvm::IRBuilder<> b(&inst);
+  Value *limit = b.getInt64(bytes);
+  Value *wide = b.CreateZExtOrTrunc(size, b.getInt64Ty());
   Value *distance = b.CreateSub(addressOf(b, pointer), addressOf(b, &array));
-  uint64_t bytes = limit->getFixedValue();
-  Value *bad = bytes < size
-                   ? b.getTrue()
-                   : b.CreateICmpUGT(distance, b.getInt64(bytes - size));
+  Value *bad = b.CreateOr(b.CreateICmpUGT(distance, limit),
+                          b.CreateICmpUGT(wide, b.CreateSub(limit, distance)));
   llvm::Instruction *then = llvm::SplitBlockAndInsertIfThen(
       bad, &inst, false,
       llvm::MDBuilder(M.getContext()).createUnlikelyBranchWeights());
   b.SetInsertPoint(then);
   emitCall(b, "sd_emu_local_bounds", b.getVoidTy(),
-           {Context, distance, b.getInt32(size), b.getInt64(bytes),
-            b.getInt32(site)});
+           {Context, distance, clampedSize(b, wide), limit, b.getInt32(site)});
+}
+
+/// A size as sd_emu_access takes it; larger ones than any buffer stay so.
+Value *Instrumenter::clampedSize(llvm::IRBuilder<> &b, Value *size) {
+  Value *wide = b.CreateZExtOrTrunc(size, b.getInt64Ty());
+  return b.CreateTrunc(b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, wide,
+                                               b.getInt64(UINT32_MAX)),
+                       b.getInt32Ty());
 }
 
 void Instrumenter::checkRange(llvm::Instruction &inst, Value *pointer,
                               Value *size, AccessKind kind) {
-  if (llvm::isa<llvm::AllocaInst>(llvm::getUnderlyingObject(pointer)))
-    return;
+  if (auto *array =
+          llvm::dyn_cast<llvm::AllocaInst>(llvm::getUnderlyingObject(pointer)))
+    return checkLocal(inst, pointer, *array, size);
   unsigned site = addSite(inst, inst.getOpcodeName());
   llvm::IRBuilder<> b(&inst);
   emitCall(b, "sd_emu_access", b.getVoidTy(),
-           {Context, addressOf(b, pointer), b.CreateTrunc(size, b.getInt32Ty()),
-            b.getInt32(1), b.getInt32(static_cast<unsigned>(kind)),
-            b.getInt32(site)});
+           {Context, addressOf(b, pointer), clampedSize(b, size), b.getInt32(1),
+            b.getInt32(static_cast<unsigned>(kind)), b.getInt32(site)});
 }

@@ -497,6 +497,9 @@ bool Instrumenter::rewriteMatrixOp(llvm::CallInst &call, StringRef name) {
     auto *selector = llvm::dyn_cast<llvm::ConstantInt>(args.back());
     if (!selector)
       return false;
+    // As ptxas: which lanes may hold the metadata depends on its length.
+    if (selector->getValue().uge(op->selectors()))
+      return false;
     op->selector = selector->getZExtValue();
     args.pop_back();
     ++operands;

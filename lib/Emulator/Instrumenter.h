@@ -32,7 +32,8 @@ private:
   const std::vector<OperationRecord> &Operations;
   const llvm::DataLayout &DL;
   InstrumentedKernel Result;
-  llvm::Function *F = nullptr; ///< The entry.
+  llvm::Function *F = nullptr;          ///< The entry.
+  llvm::BasicBlock *Prologue = nullptr; ///< Arguments and local arrays.
   llvm::Instruction *PrologueEnd = nullptr;
   llvm::Value *Context = nullptr, *CacheBase = nullptr;
   llvm::Value *ArgSlots = nullptr, *ResultSlots = nullptr;
@@ -41,6 +42,8 @@ private:
   llvm::Error inlineEverything();
   llvm::Error buildEntry(llvm::Function &kernel);
   llvm::Error layOutShared();
+  bool refuseHugeFrame();
+  llvm::Expected<InstrumentedKernel> finish();
   llvm::Error rewrite(llvm::Instruction &inst);
   void addFuel();
 
@@ -49,7 +52,8 @@ private:
                             llvm::Type *type, llvm::Align align,
                             AccessKind kind);
   void checkLocal(llvm::Instruction &inst, llvm::Value *pointer,
-                  llvm::AllocaInst &array, uint64_t size);
+                  llvm::AllocaInst &array, llvm::Value *size);
+  llvm::Value *clampedSize(llvm::IRBuilder<> &b, llvm::Value *size);
   void checkRange(llvm::Instruction &inst, llvm::Value *pointer,
                   llvm::Value *size, AccessKind kind);
 

@@ -96,9 +96,9 @@ struct Nibble {
 };
 Nibble metadataNibble(const MatrixOp &op, const uint64_t *const args[32],
                       unsigned slot, unsigned row, unsigned group) {
-  unsigned groups = op.storedK() / (op.a == MatrixElement::TF32 ? 1 : 2);
   unsigned lane =
-      4 * (row % 8) + (groups == 4 ? op.selector : 2 * op.selector + group / 4);
+      4 * (row % 8) +
+      (op.groups() == 4 ? op.selector : 2 * op.selector + group / 4);
   uint32_t word = static_cast<uint32_t>(args[lane][slot]);
   return {word >> (16 * (row / 8) + 4 * (group % 4)) & 15, lane};
 }
@@ -108,7 +108,7 @@ MatrixProblem decodeMetadata(const MatrixOp &op, const uint64_t *const args[32],
                              unsigned slot, Operands &operands) {
   bool pairs = op.a != MatrixElement::TF32;
   for (unsigned row = 0; row < 16; ++row) {
-    for (unsigned group = 0; group < op.storedK() / (pairs ? 2 : 1); ++group) {
+    for (unsigned group = 0; group < op.groups(); ++group) {
       Nibble nibble = metadataNibble(op, args, slot, row, group);
       unsigned first = nibble.value & 3, second = nibble.value >> 2;
       bool legal;

@@ -8,6 +8,7 @@
 
 #include "Runtime.h"
 #include "Access.h"
+#include "FiberStacks.h"
 #include "WarpOps.h"
 #include "sparseditto/Support/ElementType.h"
 #include "llvm/ADT/StringExtras.h"
@@ -161,6 +162,14 @@ static void emuTrap(ThreadContext *thread, uint32_t site) {
                         "the kernel executed a trap");
 }
 
+/// Instead of a kernel whose local arrays do not fit a fibre's stack.
+static void emuHugeFrame(ThreadContext *thread, uint64_t bytes, uint32_t site) {
+  thread->runner->raise(*thread, FaultKind::StackOverflow, site,
+                        "local arrays take " + std::to_string(bytes) +
+                            " bytes, of at most " +
+                            std::to_string(FiberStacks::localBytes()));
+}
+
 /// A loop ran out of fuel: look at the clock and let the other threads go on,
 /// one of which may be what this one is waiting for.
 static void emuTick(ThreadContext *thread) {
@@ -245,6 +254,7 @@ llvm::ArrayRef<RuntimeSymbol> emulator::runtimeSymbols() {
       {"sd_emu_bulk_wait", address(emuBulkWait)},
       {"sd_emu_exit", address(emuExit)},
       {"sd_emu_trap", address(emuTrap)},
+      {"sd_emu_huge_frame", address(emuHugeFrame)},
       {"sd_emu_tick", address(emuTick)},
       {"sd_emu_prmt", address(emuPrmt)},
       {"__truncsfbf2", address(truncateToBFloat)},

@@ -37,6 +37,13 @@ struct MatrixOp {
 
   unsigned elementsPerRegister() const;
   unsigned storedK() const { return sparse ? k / 2 : k; }
+  /// Groups a row that have metadata.
+  unsigned groups() const {
+    return storedK() / (a == MatrixElement::TF32 ? 1 : 2);
+  }
+  /// Legal selectors are below it: one lane of four holds the metadata of four
+  /// groups, two hold that of eight.
+  unsigned selectors() const { return groups() == 4 ? 4 : 2; }
   unsigned aRegisters() const {
     return 16 * storedK() / 32 / elementsPerRegister();
   }

@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "TestKernel.h"
+#include "llvm/Support/MathExtras.h"
+#include <sys/mman.h>
 
 using namespace sparseditto;
 
@@ -63,6 +65,15 @@ EmulatorFault run(const std::string &text, const Planted &planted = {}) {
   EmulatorFault fault = faultOf(kernel->launch(
       {1, 1, 1}, {planted.threads, 1, 1}, 0, {x.devicePointer(), planted.n}));
   EXPECT_EQ(fault.kernel, "k");
+  // Only what has no one place (a hang, a trap of the hardware) has no
+  // location.
+  EXPECT_TRUE(fault.inThread);
+  if (!fault.operation.empty())
+    EXPECT_NE(fault.location.find("loc(\"test.mlir\":"), std::string::npos)
+        << fault.location;
+  else
+    EXPECT_TRUE(fault.kind == FaultKind::Hang || fault.kind == FaultKind::Trap)
+        << fault.message;
   // Accepting the launch again shows that a fault leaves nothing behind.
   EXPECT_EQ(faultOf(kernel->launch({1, 1, 1}, {planted.threads, 1, 1}, 0,
                                    {x.devicePointer(), planted.n}))
@@ -493,15 +504,117 @@ TEST(Fault, LocalArrayOverrun) {
                  "4-byte access at byte 64 of a local array of 64 bytes");
 }
 
+/// Large enough to step over the guard below a fibre's stack, and just too
+/// large.
 TEST(Fault, LocalMemoryBeyondTheStack) {
-  EmulatorFault fault = run(kernelWith(
-      "%many = llvm.mlir.constant(1000000 : i32) : i32\n"
-      "%a = llvm.alloca %many x i32 : (i32) -> !llvm.ptr\n"
-      "%p = llvm.getelementptr %a[%t] : (!llvm.ptr, i32) -> !llvm.ptr, i32\n"
-      "llvm.store volatile %t, %p : i32, !llvm.ptr"));
-  EXPECT_TRUE(fault.kind == FaultKind::StackOverflow ||
-              fault.kind == FaultKind::GuardPage)
-      << fault.message;
+  for (const char *words : {"1000000", "62000"}) {
+    EmulatorFault fault = run(kernelWith(
+        "%many = llvm.mlir.constant(" + std::string(words) +
+        " : i32) : i32\n"
+        "%a = llvm.alloca %many x i32 : (i32) -> !llvm.ptr\n"
+        "%p = llvm.getelementptr %a[%t] : (!llvm.ptr, i32) -> !llvm.ptr, i32\n"
+        "llvm.store volatile %t, %p : i32, !llvm.ptr"));
+    EXPECT_EQ(fault.kind, FaultKind::StackOverflow) << fault.message;
+    EXPECT_EQ(fault.operation, "llvm.alloca");
+    EXPECT_MESSAGE(fault, "bytes, of at most 241664");
+  }
+}
+
+/// Their frames are not known when the kernel starts.
+TEST(Fault, LocalArraysOfUnknownSizeAreRefused) {
+  for (const char *body : {R"mlir(
+    %a = llvm.alloca %n x i32 : (i32) -> !llvm.ptr
+    llvm.store volatile %t, %a : i32, !llvm.ptr)mlir",
+                           R"mlir(
+    llvm.br ^loop
+  ^loop:
+    %a = llvm.alloca %c256 x i32 : (i32) -> !llvm.ptr
+    llvm.store volatile %t, %a : i32, !llvm.ptr
+    %v = llvm.load volatile %x : !llvm.ptr<1> -> i32
+    %p = llvm.icmp "eq" %v, %c7 : i32
+    llvm.cond_br %p, ^done, ^loop
+  ^done:)mlir"}) {
+    auto kernel = compileText(kernelWith(body));
+    EmulatorFault fault = faultOf(kernel.takeError());
+    EXPECT_EQ(fault.kind, FaultKind::Unsupported);
+    EXPECT_EQ(fault.operation, "llvm.alloca");
+  }
+}
+
+TEST(Fault, CopiesBeyondALocalArray) {
+  for (const char *operation :
+       {"\"llvm.intr.memcpy\"(%a, %x, %size) <{isVolatile = false}> : "
+        "(!llvm.ptr, !llvm.ptr<1>, i64) -> ()",
+        "\"llvm.intr.memcpy\"(%x, %a, %size) <{isVolatile = false}> : "
+        "(!llvm.ptr<1>, !llvm.ptr, i64) -> ()",
+        "\"llvm.intr.memset\"(%a, %byte, %size) <{isVolatile = false}> : "
+        "(!llvm.ptr, i8, i64) -> ()"}) {
+    auto text = [&](const char *size) {
+      return kernelWith("%a = llvm.alloca %c16 x i32 : (i32) -> !llvm.ptr\n"
+                        "%byte = llvm.trunc %t : i32 to i8\n"
+                        "%size = " +
+                        std::string(size) + "\n" + operation);
+    };
+    // 64 bytes fit; n bytes and a size that wraps in 32 bits do not.
+    auto fits = compile(text("llvm.mlir.constant(64 : i64) : i64"));
+    ASSERT_TRUE(fits);
+    GuardedBuffer x = bufferOf("x", std::vector<int>(64));
+    EXPECT_EQ(
+        textOf(fits->launch({1, 1, 1}, {1, 1, 1}, 0, {x.devicePointer(), 0})),
+        "");
+    for (const char *size : {"llvm.zext %n : i32 to i64",
+                             "llvm.mlir.constant(4294967300 : i64) : i64"}) {
+      EmulatorFault fault = run(text(size), {.threads = 1, .n = 65});
+      EXPECT_EQ(fault.kind, FaultKind::OutOfBounds);
+      EXPECT_MESSAGE(fault, "at byte 0 of");
+    }
+  }
+}
+
+/// The net below the checks: memory that hardware protects.
+TEST(Fault, TrapInAGuardZone) {
+  auto kernel = compile(kernelWith("%v = llvm.load %xt : !llvm.ptr<1> -> i32\n"
+                                   "llvm.store %v, %mine : i32, "
+                                   "!llvm.ptr<3>"));
+  ASSERT_TRUE(kernel);
+  GuardedBuffer x = bufferOf("x", std::vector<int>(4096));
+  // Whole pages of the payload: its checks pass.
+  const uint64_t page = 4096;
+  uint64_t begin = llvm::alignTo(x.devicePointer(), page);
+  void *address = reinterpret_cast<void *>(begin);
+  ASSERT_EQ(mprotect(address, page, PROT_NONE), 0);
+  EmulatorFault fault =
+      faultOf(kernel->launch({1, 1, 1}, {64, 1, 1}, 0, {begin, 0}));
+  ASSERT_EQ(mprotect(address, page, PROT_READ | PROT_WRITE), 0);
+  EXPECT_EQ(fault.kind, FaultKind::GuardPage);
+  EXPECT_EQ(fault.kernel, "k");
+  EXPECT_TRUE(fault.inThread);
+  EXPECT_EQ(fault.thread[0], 0u);
+  EXPECT_MESSAGE(fault, "access to address 0x");
+  EXPECT_MESSAGE(fault, "buffer 'x'");
+}
+
+/// Every kind of a thread has a kernel above; what its report says is the same
+/// for all: kernel, block, thread, operation and where it stands.
+TEST(Fault, ReportsNameKernelBlockThreadAndPlace) {
+  auto kernel = compile(kernelWith(R"mlir(
+    %b = nvvm.read.ptx.sreg.ctaid.x : i32
+    %bad = llvm.icmp "eq" %b, %c2 : i32
+    llvm.cond_br %bad, ^yes, ^no
+  ^yes:
+    %far = llvm.getelementptr %xt[4096] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i32
+    llvm.store %t, %far : i32, !llvm.ptr<1>
+    llvm.br ^no
+  ^no:)mlir"));
+  ASSERT_TRUE(kernel);
+  GuardedBuffer x = bufferOf("x", std::vector<int>(64));
+  std::string text =
+      textOf(kernel->launch({4, 1, 1}, {64, 1, 1}, 0, {x.devicePointer(), 0}));
+  EXPECT_NE(
+      text.find("out-of-bounds in kernel 'k', block (2, 0, 0), thread (0, "
+                "0, 0), at 'llvm.store' loc(\"test.mlir\":"),
+      std::string::npos)
+      << text;
 }
 
 TEST(Fault, UnsupportedInstructionIsNamedAtCompileTime) {

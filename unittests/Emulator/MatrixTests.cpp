@@ -14,7 +14,10 @@
 
 #include "TestKernel.h"
 #include "sparseditto/Support/ElementType.h"
+#include "llvm/ADT/STLExtras.h"
+#include <cmath>
 #include <functional>
+#include <optional>
 #include <random>
 
 using namespace sparseditto;
@@ -36,6 +39,26 @@ struct Shape {
   ElementType accumulator = ElementType::F32;
   int selectors = 0;      ///< 0: dense.
   int metadataGroups = 0; ///< Groups a row, for sparse shapes.
+  std::optional<ElementType> bType = std::nullopt; ///< If not that of A.
+
+  bool ordered() const {
+    return llvm::StringRef(intrinsic).contains("ordered");
+  }
+  bool saturates() const {
+    return llvm::StringRef(intrinsic).contains("satfinite");
+  }
+  /// Metadata nibbles that PTX allows: two positions, ascending if ordered,
+  /// the lower bits first; for tf32 one of two elements.
+  std::vector<unsigned> nibbles() const {
+    if (tf32)
+      return {0b0100, 0b1110};
+    std::vector<unsigned> legal;
+    for (unsigned first = 0; first < 4; ++first)
+      for (unsigned second = 0; second < 4; ++second)
+        if (ordered() ? first < second : first != second)
+          legal.push_back(second << 2 | first);
+    return legal;
+  }
 };
 
 Position a16k16(int g, int t, int i) {
@@ -74,15 +97,18 @@ Position cPosition(int g, int t, int i) {
   return {i < 2 ? g : g + 8, t * 2 + (i & 1)};
 }
 
+/// Every dense shape and type of the emulator.
 std::vector<Shape> denseShapes() {
   using E = ElementType;
-  return {
+  std::vector<Shape> shapes = {
       {"mma.m16n8k16.row.col.f32.f32", E::F16, false, 16, 8, 4, a16k16, b16k16,
        "vector<2xf16>", "f32"},
       {"mma.m16n8k16.row.col.f16.f16", E::F16, false, 16, 8, 4, a16k16, b16k16,
        "vector<2xf16>", "vector<2xf16>", E::F16},
       {"mma.m16n8k8.row.col.f32.f32", E::F16, false, 8, 4, 2, a16k8, b16k8,
        "vector<2xf16>", "f32"},
+      {"mma.m16n8k8.row.col.f16.f16", E::F16, false, 8, 4, 2, a16k8, b16k8,
+       "vector<2xf16>", "vector<2xf16>", E::F16},
       {"mma.m16n8k16.row.col.bf16", E::BF16, false, 16, 8, 4, a16k16, b16k16,
        "i32", "f32"},
       {"mma.m16n8k8.row.col.bf16", E::BF16, false, 8, 4, 2, a16k8, b16k8, "i32",
@@ -91,17 +117,28 @@ std::vector<Shape> denseShapes() {
        "i32", "f32"},
       {"mma.m16n8k4.row.col.tf32", E::F32, true, 4, 2, 1, aTf32k4, bTf32k4,
        "i32", "f32"},
-      {"mma.m16n8k32.row.col.s8", E::I8, false, 32, 16, 8, a8k32, b8k32, "i32",
-       "i32", E::I32},
-      {"mma.m16n8k16.row.col.s8", E::I8, false, 16, 8, 4, a8k16, b8k16, "i32",
-       "i32", E::I32},
-      {"mma.m16n8k32.row.col.f32.e4m3.e4m3.f32", E::F8E4M3, false, 32, 16, 8,
-       a8k32, b8k32, "i32", "f32"},
-      {"mma.m16n8k32.row.col.f32.e5m2.e5m2.f32", E::F8E5M2, false, 32, 16, 8,
-       a8k32, b8k32, "i32", "f32"},
   };
+  auto addBytes = [&](std::string types, E a, E b, E accumulator) {
+    const char *word = accumulator == E::I32 ? "i32" : "f32";
+    shapes.push_back({"mma.m16n8k32.row.col." + types, a, false, 32, 16, 8,
+                      a8k32, b8k32, "i32", word, accumulator, 0, 0, b});
+    shapes.push_back({"mma.m16n8k16.row.col." + types, a, false, 16, 8, 4,
+                      a8k16, b8k16, "i32", word, accumulator, 0, 0, b});
+  };
+  for (const char *mode : {"", "satfinite."}) {
+    addBytes(std::string(mode) + "s8", E::I8, E::I8, E::I32);
+    addBytes(std::string(mode) + "s8.u8", E::I8, E::U8, E::I32);
+    addBytes(std::string(mode) + "u8.s8", E::U8, E::I8, E::I32);
+    addBytes(std::string(mode) + "u8", E::U8, E::U8, E::I32);
+  }
+  addBytes("f32.e4m3.e4m3.f32", E::F8E4M3, E::F8E4M3, E::F32);
+  addBytes("f32.e4m3.e5m2.f32", E::F8E4M3, E::F8E5M2, E::F32);
+  addBytes("f32.e5m2.e4m3.f32", E::F8E5M2, E::F8E4M3, E::F32);
+  addBytes("f32.e5m2.e5m2.f32", E::F8E5M2, E::F8E5M2, E::F32);
+  return shapes;
 }
 
+/// Every sparse shape and type of the emulator.
 std::vector<Shape> sparseShapes() {
   using E = ElementType;
   std::vector<Shape> shapes;
@@ -114,6 +151,9 @@ std::vector<Shape> sparseShapes() {
                       2, 8});
     shapes.push_back({name("m16n8k16.row.col.f32.f32"), E::F16, false, 16, 4, 4,
                       a16k8, b16k16, "vector<2xf16>", "f32", E::F32, 4, 4});
+    shapes.push_back({name("m16n8k16.row.col.f16.f16"), E::F16, false, 16, 4, 4,
+                      a16k8, b16k16, "vector<2xf16>", "vector<2xf16>", E::F16,
+                      4, 4});
     shapes.push_back({name("m16n8k32.row.col.bf16"), E::BF16, false, 32, 8, 8,
                       a16k16, b16k32, "i32", "f32", E::F32, 2, 8});
     shapes.push_back({name("m16n8k16.row.col.bf16"), E::BF16, false, 16, 4, 4,
@@ -186,35 +226,73 @@ void put(std::vector<uint32_t> &registers, int perLane, int lane, int i,
   storeFromDouble(type, value, bytes + (lane * perLane + i) * size);
 }
 
-void check(const Shape &shape, int selector, std::mt19937 &random) {
+/// The largest multiple of 1/64 (of 1 for integers) to draw, in those units:
+/// few enough bits for every type, and for exact sums.
+int rangeOf(const Shape &shape, ElementType type) {
+  if (shape.accumulator == ElementType::F16)
+    return 31;
+  switch (type) {
+  case ElementType::U8:
+    return 255;
+  case ElementType::I8:
+  case ElementType::BF16:
+    return 127;
+  case ElementType::F16:
+    return 512;
+  case ElementType::F32:
+    return 1000;
+  case ElementType::F8E4M3:
+    return 15;
+  default: // e5m2 has three bits.
+    return 7;
+  }
+}
+
+double draw(const Shape &shape, ElementType type, std::mt19937 &random) {
+  int range = rangeOf(shape, type);
+  std::uniform_int_distribution<int> any(type == ElementType::U8 ? 0 : -range,
+                                         range);
+  return shape.accumulator == ElementType::I32 ? double(any(random))
+                                               : any(random) / 64.0;
+}
+
+/// What `sum` becomes in the accumulator: rounded; clamped or wrapped.
+double accumulated(const Shape &shape, double sum) {
+  if (shape.accumulator == ElementType::I32) {
+    if (shape.saturates())
+      return std::clamp<double>(sum, INT32_MIN, INT32_MAX);
+    return int32_t(uint32_t(int64_t(sum)));
+  }
+  uint8_t rounded[8];
+  storeFromDouble(shape.accumulator, sum, rounded);
+  return loadAsDouble(shape.accumulator, rounded);
+}
+
+/// One instruction of random operands, in `kernel` compiled for `selector`.
+/// Group g of row r has legal nibble r + g + `turn`, so that each group meets
+/// each nibble in as many turns as there are nibbles.
+void check(const Shape &shape, int selector, EmulatedKernel &kernel,
+           unsigned turn, std::mt19937 &random) {
   SCOPED_TRACE(shape.intrinsic + " selector " + std::to_string(selector));
+  const ElementType bType = shape.bType.value_or(shape.type);
   int elementSize = byteSize(shape.type);
   int aRegs = shape.aElements * elementSize / 4;
   int bRegs = shape.bElements * elementSize / 4;
   int cRegs = shape.accumulator == ElementType::F16 ? 2 : 4;
-  bool integer = shape.type == ElementType::I8;
-  // Few enough bits for every type: e5m2 has three.
-  int range = integer                             ? 127
-              : shape.type == ElementType::F16    ? 512
-              : shape.type == ElementType::BF16   ? 127
-              : shape.type == ElementType::F32    ? 1000
-              : shape.type == ElementType::F8E4M3 ? 15
-                                                  : 7;
-  if (shape.accumulator == ElementType::F16)
-    range = 31;
-  std::uniform_int_distribution<int> any(-range, range);
-  auto value = [&] {
-    return integer ? double(any(random)) : any(random) / 64.0;
-  };
+  auto value = [&] { return draw(shape, shape.type, random); };
 
   std::vector<std::vector<double>> a(16, std::vector<double>(shape.k, 0.0)),
       b(shape.k, std::vector<double>(8)), c(16, std::vector<double>(8));
   for (auto &row : b)
     for (double &v : row)
-      v = value();
+      v = draw(shape, bType, random);
   for (auto &row : c)
-    for (double &v : row)
-      v = value();
+    for (double &v : row) {
+      v = draw(shape, shape.type, random);
+      // Near both ends, where sums wrap or clamp.
+      if (shape.accumulator == ElementType::I32 && random() % 2)
+        v = random() % 2 ? INT32_MAX - std::fabs(v) : INT32_MIN + std::fabs(v);
+    }
 
   std::vector<uint32_t> aRegisters(32 * aRegs), bRegisters(32 * bRegs),
       cRegisters(32 * cRegs), metadata(32);
@@ -229,16 +307,11 @@ void check(const Shape &shape, int selector, std::mt19937 &random) {
       continue;
     }
     for (int group = 0; group < shape.metadataGroups; ++group) {
-      unsigned nibble;
+      const std::vector<unsigned> legal = shape.nibbles();
+      unsigned nibble = legal[(row + group + turn) % legal.size()];
       if (shape.tf32) {
-        bool second = random() & 1;
-        nibble = second ? 0b1110 : 0b0100;
-        stored[row][group] = a[row][2 * group + second] = value();
+        stored[row][group] = a[row][2 * group + (nibble == 0b1110)] = value();
       } else {
-        // The six pairs of positions that PTX allows.
-        const unsigned legal[] = {0b0100, 0b1000, 0b1001,
-                                  0b1100, 0b1101, 0b1110};
-        nibble = legal[random() % 6];
         stored[row][2 * group] = a[row][4 * group + (nibble & 3)] = value();
         stored[row][2 * group + 1] = a[row][4 * group + (nibble >> 2)] =
             value();
@@ -262,7 +335,7 @@ void check(const Shape &shape, int selector, std::mt19937 &random) {
     }
     for (int i = 0; i < shape.bElements; ++i) {
       Position p = shape.b(g, t, i);
-      put(bRegisters, shape.bElements, lane, i, shape.type, b[p.row][p.column]);
+      put(bRegisters, shape.bElements, lane, i, bType, b[p.row][p.column]);
     }
     for (int i = 0; i < 4; ++i) {
       Position p = cPosition(g, t, i);
@@ -274,15 +347,13 @@ void check(const Shape &shape, int selector, std::mt19937 &random) {
     for (uint32_t &word : aRegisters)
       word |= random() & 0x1fff;
 
-  auto kernel = compile(kernelText(shape, aRegs, bRegs, cRegs, selector));
-  ASSERT_TRUE(kernel);
   GuardedBuffer ab = bufferOf("a", aRegisters), bb = bufferOf("b", bRegisters),
                 cb = bufferOf("c", cRegisters), eb = bufferOf("e", metadata),
                 db = bufferOf("d", std::vector<uint32_t>(32 * cRegs, ~0u));
-  ASSERT_EQ(textOf(kernel->launch({1, 1, 1}, {32, 1, 1}, 0,
-                                  {ab.devicePointer(), bb.devicePointer(),
-                                   cb.devicePointer(), eb.devicePointer(),
-                                   db.devicePointer()})),
+  ASSERT_EQ(textOf(kernel.launch({1, 1, 1}, {32, 1, 1}, 0,
+                                 {ab.devicePointer(), bb.devicePointer(),
+                                  cb.devicePointer(), eb.devicePointer(),
+                                  db.devicePointer()})),
             "");
   std::vector<uint32_t> dRegisters = valuesOf<uint32_t>(db);
   auto *bytes = reinterpret_cast<const uint8_t *>(dRegisters.data());
@@ -292,9 +363,7 @@ void check(const Shape &shape, int selector, std::mt19937 &random) {
       double sum = c[p.row][p.column];
       for (int k = 0; k < shape.k; ++k)
         sum += a[p.row][k] * b[k][p.column];
-      uint8_t rounded[8];
-      storeFromDouble(shape.accumulator, sum, rounded);
-      double expected = loadAsDouble(shape.accumulator, rounded);
+      double expected = accumulated(shape, sum);
       double got =
           loadAsDouble(shape.accumulator,
                        bytes + (lane * 4 + i) * byteSize(shape.accumulator));
@@ -302,24 +371,48 @@ void check(const Shape &shape, int selector, std::mt19937 &random) {
     }
 }
 
-TEST(Matrix, DenseAgainstScalar) {
-  std::mt19937 random(1);
-  for (const Shape &shape : denseShapes())
-    check(shape, 0, random);
+std::string shapeText(const Shape &shape, int selector) {
+  int elementSize = byteSize(shape.type);
+  return kernelText(shape, shape.aElements * elementSize / 4,
+                    shape.bElements * elementSize / 4,
+                    shape.accumulator == ElementType::F16 ? 2 : 4, selector);
 }
 
-TEST(Matrix, SparseAgainstScalarForEverySelector) {
+TEST(Matrix, DenseAgainstScalar) {
+  std::mt19937 random(1);
+  for (const Shape &shape : denseShapes()) {
+    auto kernel = compile(shapeText(shape, 0));
+    ASSERT_TRUE(kernel) << shape.intrinsic;
+    for (unsigned turn = 0; turn < 4; ++turn)
+      check(shape, 0, *kernel, turn, random);
+  }
+}
+
+TEST(Matrix, SparseAgainstScalarForEverySelectorAndNibble) {
   std::mt19937 random(2);
   for (const Shape &shape : sparseShapes())
-    for (int selector = 0; selector < shape.selectors; ++selector)
-      for (int repeat = 0; repeat < 2; ++repeat)
-        check(shape, selector, random);
+    for (int selector = 0; selector < shape.selectors; ++selector) {
+      auto kernel = compile(shapeText(shape, selector));
+      ASSERT_TRUE(kernel) << shape.intrinsic;
+      for (unsigned turn = 0; turn < shape.nibbles().size(); ++turn)
+        check(shape, selector, *kernel, turn, random);
+    }
+}
+
+/// As ptxas refuses it: the lanes that it names hold no metadata. LLVM knows
+/// the ranges too, and says so first.
+TEST(Matrix, SelectorsBeyondTheMetadataAreRefused) {
+  for (const Shape &shape : sparseShapes())
+    for (int selector : {shape.selectors, 255}) {
+      auto kernel = compileText(shapeText(shape, selector));
+      EXPECT_FALSE(bool(kernel)) << shape.intrinsic << " " << selector;
+      llvm::consumeError(kernel.takeError());
+    }
 }
 
 /// Metadata that names one element twice, or in descending order.
 TEST(Matrix, IllegalMetadataIsAFault) {
   for (const Shape &shape : sparseShapes()) {
-    bool ordered = llvm::StringRef(shape.intrinsic).contains("ordered");
     int elementSize = byteSize(shape.type);
     int aRegs = shape.aElements * elementSize / 4;
     int bRegs = shape.bElements * elementSize / 4;
@@ -327,10 +420,7 @@ TEST(Matrix, IllegalMetadataIsAFault) {
     auto kernel = compile(kernelText(shape, aRegs, bRegs, cRegs, 0));
     ASSERT_TRUE(kernel);
     for (uint32_t nibble = 0; nibble < 16; ++nibble) {
-      uint32_t first = nibble & 3, second = nibble >> 2;
-      bool legal = shape.tf32 ? nibble == 4 || nibble == 14
-                   : ordered  ? first < second
-                              : first != second;
+      bool legal = llvm::is_contained(shape.nibbles(), nibble);
       // Legal everywhere but in one nibble of the last row's lane.
       std::vector<uint32_t> metadata(32, 0x44444444);
       metadata[28] = (metadata[28] & ~(15u << 20)) | nibble << 20;

@@ -1,4 +1,5 @@
-//===- Candidate.h - A proposal and what became of it ------------*- C++ -*-===//
+//===- Candidate.h - A proposal and what became of it ------------*- C++
+//-*-===//
 //
 // Part of the SparseDitto project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -75,9 +76,9 @@ llvm::StringRef name(TimeSource source); ///< "predicted", "measured".
 /// Facts about a built kernel that a source may learn from. What is unknown is
 /// empty or zero.
 struct KernelFacts {
-  unsigned registers = 0;   ///< A thread.
-  unsigned spillBytes = 0;  ///< Stores and loads.
-  unsigned sharedBytes = 0; ///< A block, static and dynamic.
+  unsigned registers = 0;              ///< A thread.
+  unsigned spillBytes = 0;             ///< Stores and loads.
+  unsigned sharedBytes = 0;            ///< A block, static and dynamic.
   std::vector<std::string> advisories; ///< Of ptxas, with their codes.
   /// Profiler counters by name, percent or count as the name says.
   std::map<std::string, double> counters;

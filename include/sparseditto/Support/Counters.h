@@ -34,8 +34,8 @@ inline constexpr llvm::StringLiteral stallPrefix = "stall_";
 
 /// All but the stall reasons, in the order in which they are shown.
 inline constexpr llvm::StringLiteral all[] = {
-    memoryThroughput, computeThroughput, tensorPipe,     occupancy,
-    waves,            l2HitRate,         sharedConflicts};
+    memoryThroughput, computeThroughput, tensorPipe, occupancy, waves,
+    l2HitRate,        sharedConflicts};
 
 } // namespace sparseditto::counter
 
