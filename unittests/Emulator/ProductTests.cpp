@@ -1,4 +1,4 @@
-//===- ProductTests.cpp - A whole product, and its speed ------------------===//
+//===- ProductTests.cpp - A whole product ---------------------------------===//
 //
 // Part of the SparseDitto project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -15,7 +15,6 @@
 #include "TestKernel.h"
 #include "sparseditto/Support/ElementType.h"
 #include <cmath>
-#include <ctime>
 #include <random>
 
 using namespace sparseditto;
@@ -192,7 +191,7 @@ std::string productKernel() {
          t.out + "    llvm.return\n  }\n}\n";
 }
 
-TEST(Product, RightAndFastEnough) {
+TEST(Product, IsExact) {
   std::mt19937 random(3);
   auto values = [&](int count) {
     std::vector<uint16_t> v(count);
@@ -205,7 +204,6 @@ TEST(Product, RightAndFastEnough) {
                 yb = bufferOf("Y", std::vector<float>(N * M, NAN));
   wb.setReadOnly(true);
   xb.setReadOnly(true);
-  std::clock_t before = std::clock();
   auto kernel = compile(productKernel());
   ASSERT_TRUE(kernel);
   LaunchReport report;
@@ -214,12 +212,6 @@ TEST(Product, RightAndFastEnough) {
                 {wb.devicePointer(), xb.devicePointer(), yb.devicePointer()},
                 &report)),
             "");
-  double seconds = double(std::clock() - before) / CLOCKS_PER_SEC;
-  RecordProperty("cpu_milliseconds", int(seconds * 1000));
-  std::printf("1024x1024x64 product: %.2f s of CPU time, compilation included; "
-              "%llu warp operations\n",
-              seconds, static_cast<unsigned long long>(report.warpOperations));
-  EXPECT_LT(seconds, 5.0);
   // 64 products of mma tiles a warp and step, and 5 ldmatrix.
   EXPECT_EQ(report.warpOperations, 16u * 4 * (K / 32) * (16 + 10));
   std::vector<float> y = valuesOf<float>(yb);
