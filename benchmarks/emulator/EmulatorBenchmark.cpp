@@ -11,8 +11,9 @@
 //
 //   emulator-benchmark [M K N]     (default 1024 1024 64)
 //
-// The weight suits the family: 2:4, half of the blocks or columns, 5 % for csr. "create" builds the
-// kernel and compiles it for the host, "launch" is the median of five.
+// The weight suits the family: 2:4, half of the blocks or columns, 5 % for csr.
+// "create" builds the kernel and compiles it for the host, "launch" is the
+// median of five.
 //
 //===----------------------------------------------------------------------===//
 
@@ -49,7 +50,9 @@ static Matrix makeWeight(llvm::StringRef family, int64_t rows, int64_t cols) {
   return weight;
 }
 
-static double processorSeconds() { return double(std::clock()) / CLOCKS_PER_SEC; }
+static double processorSeconds() {
+  return double(std::clock()) / CLOCKS_PER_SEC;
+}
 
 static llvm::Error measure(const KernelFamily &family, Problem problem) {
   Matrix weight = makeWeight(family.name(), problem.m, problem.k);
@@ -67,8 +70,8 @@ static llvm::Error measure(const KernelFamily &family, Problem problem) {
   mlir::DialectRegistry registry;
   registerKernelDialects(registry);
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
-  auto built = family.build(context, problem, strategies.front(), *packed, 80,
-                            "kernel");
+  auto built =
+      family.build(context, problem, strategies.front(), *packed, 80, "kernel");
   if (!built)
     return built.takeError();
   auto executor = EmulatorExecutor::create(*built->module, built->manifest);
@@ -85,7 +88,8 @@ static llvm::Error measure(const KernelFamily &family, Problem problem) {
   std::vector<BufferImage> images;
   for (const PackedBuffer &buffer : packed->buffers) {
     images.push_back(imageOf(buffer.bytes.size()));
-    std::copy(buffer.bytes.begin(), buffer.bytes.end(), images.back().payload());
+    std::copy(buffer.bytes.begin(), buffer.bytes.end(),
+              images.back().payload());
   }
   if (llvm::Error error = (*executor)->upload(images))
     return error;

@@ -7,9 +7,21 @@
 //===----------------------------------------------------------------------===//
 
 #include "sparseditto/Kernels/Packed.h"
+#include "sparseditto/IO/Matrix.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace sparseditto;
+
+PackedWeight PackedWeight::start(llvm::StringRef format, int version,
+                                 const Matrix &weight) {
+  PackedWeight packed;
+  packed.format = format.str();
+  packed.version = version;
+  packed.m = weight.rows;
+  packed.k = weight.cols;
+  packed.type = weight.type;
+  return packed;
+}
 
 int64_t PackedWeight::attribute(llvm::StringRef name, int64_t fallback) const {
   for (const auto &[key, value] : attributes)

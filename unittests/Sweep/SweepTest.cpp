@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ForwardingFamily.h"
 #include "Plan.h"
 #include "gtest/gtest.h"
 #include <set>
@@ -165,34 +166,12 @@ TEST(SweepCase, SaysWhatItCannotRead) {
   EXPECT_EQ(errorOf("m=3"), "case 'm=3' lacks family, m, k or n");
 }
 
-/// A family whose packing drops what its unpacking puts back: the sweep must
-/// see it, or it sees nothing.
-class Broken : public KernelFamily {
+/// A family whose kernels forget the bias: the sweep must see it, or it sees
+/// nothing.
+class Broken : public ForwardingFamily {
 public:
-  const KernelFamily &base = *findFamily("csr");
-  const FamilyDeclaration &declaration() const override {
-    return base.declaration();
-  }
-  llvm::Error accepts(const PatternReport &report,
-                      const Problem &problem) const override {
-    return base.accepts(report, problem);
-  }
-  std::vector<Strategy> candidates(const PatternReport &report,
-                                   const Problem &problem,
-                                   unsigned cc) const override {
-    return base.candidates(report, problem, cc);
-  }
-  CostModel cost(const PatternReport &report, const Problem &problem,
-                 const Strategy &strategy, int64_t n) const override {
-    return base.cost(report, problem, strategy, n);
-  }
-  llvm::Expected<PackedWeight> pack(const Matrix &weight,
-                                    const Strategy &strategy) const override {
-    return base.pack(weight, strategy);
-  }
-  llvm::Expected<Matrix> unpack(const PackedWeight &packed) const override {
-    return base.unpack(packed);
-  }
+  Broken() : ForwardingFamily(*findFamily("csr")) {}
+
   llvm::Expected<BuiltKernel> build(mlir::MLIRContext &context,
                                     const Problem &problem,
                                     const Strategy &strategy,

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "sparseditto/Tuning/KernelCache.h"
+#include "ForwardingFamily.h"
 #include "TestWeights.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"
@@ -24,34 +25,11 @@ using namespace sparseditto::test;
 
 namespace {
 /// csr that counts how often it is asked to build.
-class CountingFamily : public KernelFamily {
+class CountingFamily : public ForwardingFamily {
 public:
-  const KernelFamily &base = *findFamily("csr");
+  CountingFamily() : ForwardingFamily(*findFamily("csr")) {}
   mutable std::atomic<int> builds = 0;
 
-  const FamilyDeclaration &declaration() const override {
-    return base.declaration();
-  }
-  llvm::Error accepts(const PatternReport &report,
-                      const Problem &problem) const override {
-    return base.accepts(report, problem);
-  }
-  std::vector<Strategy> candidates(const PatternReport &report,
-                                   const Problem &problem,
-                                   unsigned capability) const override {
-    return base.candidates(report, problem, capability);
-  }
-  CostModel cost(const PatternReport &report, const Problem &problem,
-                 const Strategy &strategy, int64_t n) const override {
-    return base.cost(report, problem, strategy, n);
-  }
-  llvm::Expected<PackedWeight> pack(const Matrix &weight,
-                                    const Strategy &strategy) const override {
-    return base.pack(weight, strategy);
-  }
-  llvm::Expected<Matrix> unpack(const PackedWeight &packed) const override {
-    return base.unpack(packed);
-  }
   llvm::Expected<BuiltKernel>
   build(mlir::MLIRContext &context, const Problem &problem,
         const Strategy &strategy, const PackedWeight &packed,

@@ -21,6 +21,8 @@
 
 namespace sparseditto {
 
+struct Matrix;
+
 /// One device buffer. Uploaded at an address aligned to at least 256 bytes.
 struct PackedBuffer {
   std::string name; ///< Argument name in the kernel ABI: "values", "rows", ...
@@ -39,6 +41,10 @@ struct PackedWeight {
   /// Integers of the format that kernels are specialised on or that unpack
   /// needs ("block_rows", "chunks", "max_row", ...), sorted by name.
   std::vector<std::pair<std::string, int64_t>> attributes;
+
+  /// Without buffers and attributes yet.
+  static PackedWeight start(llvm::StringRef format, int version,
+                            const Matrix &weight);
 
   int64_t attribute(llvm::StringRef name, int64_t fallback = 0) const;
   void setAttribute(llvm::StringRef name, int64_t value);

@@ -62,18 +62,12 @@ private:
 };
 
 FamilyDeclaration declare() {
-  FamilyDeclaration decl;
-  decl.name = "block";
-  decl.summary = "kept blocks in fragment order on tensor cores, X gathered by "
-                 "a list of column strips";
-  decl.accepts =
+  FamilyDeclaration decl = gemmDeclaration(
+      "block",
+      "kept blocks in fragment order on tensor cores, X gathered by "
+      "a list of column strips",
       "weights with whole 16 x 16 blocks (or larger multiples of 16) "
-      "of zeros, at most 80 % of the blocks kept";
-  decl.types = {ElementType::F16, ElementType::BF16};
-  GemmConfig defaults;
-  defaults.blocksPerSm = 2;
-  defaults.bandRows = 64;
-  decl.knobs = gemmKnobs(defaults);
+      "of zeros, at most 80 % of the blocks kept");
   decl.knobs.push_back({"panel_rows",
                         {16, 32, 64, 128},
                         16,
@@ -155,10 +149,7 @@ protected:
     return makeError("knob 'tile_m' = {0}: must divide panel_rows = {1}",
                      config.tileM, panelRows);
   }
-  llvm::Error checkPacked(const PackedWeight &packed,
-                          const Problem &problem) const override {
-    if (llvm::Error error = GemmFamily::checkPacked(packed, problem))
-      return error;
+  llvm::Error checkBuffers(const PackedWeight &packed) const override {
     return block::checkBuffers(packed, PackedCheck::Shapes);
   }
   llvm::Error checkPackedFor(const PackedWeight &packed,

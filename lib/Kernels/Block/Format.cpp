@@ -64,12 +64,7 @@ llvm::Expected<PackedWeight> block::pack(const Matrix &weight,
                : a < b;
   });
 
-  PackedWeight packed;
-  packed.format = formatName.str();
-  packed.version = formatVersion;
-  packed.m = weight.rows;
-  packed.k = weight.cols;
-  packed.type = weight.type;
+  PackedWeight packed = PackedWeight::start(formatName, formatVersion, weight);
   packed.setAttribute("panel_rows", panelRows);
   packed.setAttribute("max_strips", int64_t(longest));
   // No buffer is empty, even if nothing is kept.

@@ -75,17 +75,12 @@ private:
 };
 
 FamilyDeclaration declare() {
-  FamilyDeclaration decl;
-  decl.name = "channel";
-  decl.summary = "the kept rows and columns as a smaller dense product on "
-                 "tensor cores, X gathered and Y scattered by index lists";
-  decl.accepts = "weights with whole rows or columns of zeros, at most 90 % of "
-                 "the weights outside of them";
-  decl.types = {ElementType::F16, ElementType::BF16};
-  GemmConfig defaults;
-  defaults.blocksPerSm = 2;
-  defaults.bandRows = 64;
-  decl.knobs = gemmKnobs(defaults);
+  FamilyDeclaration decl = gemmDeclaration(
+      "channel",
+      "the kept rows and columns as a smaller dense product on "
+      "tensor cores, X gathered and Y scattered by index lists",
+      "weights with whole rows or columns of zeros, at most 90 % of "
+      "the weights outside of them");
   decl.knobs.push_back({"run",
                         {1, 8, 16},
                         1,
@@ -212,10 +207,7 @@ protected:
       shape.stagingRegisters = gatherRegisters;
     return shape;
   }
-  llvm::Error checkPacked(const PackedWeight &packed,
-                          const Problem &problem) const override {
-    if (llvm::Error error = GemmFamily::checkPacked(packed, problem))
-      return error;
+  llvm::Error checkBuffers(const PackedWeight &packed) const override {
     return channel::checkBuffers(packed, PackedCheck::Shapes);
   }
   llvm::Error checkPackedFor(const PackedWeight &packed,

@@ -110,12 +110,7 @@ llvm::Expected<PackedWeight> channel::pack(const Matrix &weight, int64_t run) {
         write16le(kept->mutableData() + (i * columns.size() + j) * 2,
                   read16le(weight.at(row, column)));
 
-  PackedWeight packed;
-  packed.format = formatName.str();
-  packed.version = formatVersion;
-  packed.m = weight.rows;
-  packed.k = weight.cols;
-  packed.type = weight.type;
+  PackedWeight packed = PackedWeight::start(formatName, formatVersion, weight);
   packed.setAttribute("run", extent.run);
   packed.setAttribute("kept_runs", extent.keptRuns);
   packed.setAttribute("kept_rows", extent.keptRows);

@@ -166,6 +166,21 @@ llvm::Error sparseditto::unpackFragment(const uint8_t *src, Matrix &weight,
 // Checks
 //===----------------------------------------------------------------------===//
 
+FamilyDeclaration sparseditto::gemmDeclaration(llvm::StringRef name,
+                                               llvm::StringRef summary,
+                                               llvm::StringRef accepts) {
+  FamilyDeclaration decl;
+  decl.name = name.str();
+  decl.summary = summary.str();
+  decl.accepts = accepts.str();
+  decl.types = {ElementType::F16, ElementType::BF16};
+  GemmConfig defaults;
+  defaults.blocksPerSm = 2;
+  defaults.bandRows = 64;
+  decl.knobs = gemmKnobs(defaults);
+  return decl;
+}
+
 llvm::Error GemmFamily::checkOwn(const GemmConfig &, const Strategy &,
                                  const Problem &) const {
   return llvm::Error::success();
@@ -206,7 +221,7 @@ llvm::Error GemmFamily::checkPacked(const PackedWeight &packed,
                      "{5}",
                      packed.m, packed.k, sparseditto::name(packed.type),
                      problem.m, problem.k, sparseditto::name(problem.type));
-  return llvm::Error::success();
+  return checkBuffers(packed);
 }
 
 //===----------------------------------------------------------------------===//

@@ -160,12 +160,7 @@ llvm::Expected<PackedWeight> csr::pack(const Matrix &weight,
   while (slots.size() % 32)
     slots.push_back(Slot());
 
-  PackedWeight packed;
-  packed.format = formatName.str();
-  packed.version = formatVersion;
-  packed.m = weight.rows;
-  packed.k = weight.cols;
-  packed.type = weight.type;
+  PackedWeight packed = PackedWeight::start(formatName, formatVersion, weight);
   PackedBuffer items;
   items.name = "items";
   items.type = ElementType::U32;

@@ -39,17 +39,11 @@ private:
 };
 
 FamilyDeclaration declare() {
-  FamilyDeclaration decl;
-  decl.name = "dense";
-  decl.summary = "all weights, zeros included, in fragment order on tensor "
-                 "cores; the fallback where no pattern pays";
-  decl.accepts = "every weight";
-  decl.types = {ElementType::F16, ElementType::BF16};
-  GemmConfig defaults;
-  defaults.blocksPerSm = 2;
-  defaults.bandRows = 64;
-  decl.knobs = gemmKnobs(defaults);
-  return decl;
+  return gemmDeclaration(
+      "dense",
+      "all weights, zeros included, in fragment order on tensor "
+      "cores; the fallback where no pattern pays",
+      "every weight");
 }
 
 class DenseFamily : public GemmFamily {
@@ -91,10 +85,7 @@ protected:
     shape.strips = dense::strips(problem.k);
     return shape;
   }
-  llvm::Error checkPacked(const PackedWeight &packed,
-                          const Problem &problem) const override {
-    if (llvm::Error error = GemmFamily::checkPacked(packed, problem))
-      return error;
+  llvm::Error checkBuffers(const PackedWeight &packed) const override {
     return dense::checkBuffers(packed, PackedCheck::Shapes);
   }
   std::unique_ptr<WeightSource>

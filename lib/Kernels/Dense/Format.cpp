@@ -18,12 +18,7 @@ static PackedBuffer emptyValues(ElementType type, int64_t m, int64_t k) {
 llvm::Expected<PackedWeight> dense::pack(const Matrix &weight) {
   if (llvm::Error error = checkPackable(weight))
     return error;
-  PackedWeight packed;
-  packed.format = formatName.str();
-  packed.version = formatVersion;
-  packed.m = weight.rows;
-  packed.k = weight.cols;
-  packed.type = weight.type;
+  PackedWeight packed = PackedWeight::start(formatName, formatVersion, weight);
   PackedBuffer values = emptyValues(weight.type, weight.rows, weight.cols);
   int64_t stripCount = strips(weight.cols);
   for (int64_t tile = 0; tile < mTiles(weight.rows); ++tile)

@@ -122,18 +122,12 @@ private:
 };
 
 FamilyDeclaration declare() {
-  FamilyDeclaration decl;
-  decl.name = "nm";
-  decl.summary = "2:4 weights on sparse tensor cores (mma.sp), 9/16 of the "
-                 "dense bytes.";
-  decl.accepts = "weights with at most 2 non-zeros in every aligned group of 4 "
-                 "along K";
-  decl.types = {ElementType::F16, ElementType::BF16};
-  GemmConfig defaults;
-  defaults.blocksPerSm = 2;
-  defaults.bandRows = 64;
-  decl.knobs = gemmKnobs(defaults);
-  return decl;
+  return gemmDeclaration(
+      "nm",
+      "2:4 weights on sparse tensor cores (mma.sp), 9/16 of the "
+      "dense bytes.",
+      "weights with at most 2 non-zeros in every aligned group of 4 "
+      "along K");
 }
 
 class NMFamily : public GemmFamily {
@@ -182,10 +176,7 @@ protected:
     shape.strips = nm::chunks(problem.k) * WeightSource::stripsPerChunk;
     return shape;
   }
-  llvm::Error checkPacked(const PackedWeight &packed,
-                          const Problem &problem) const override {
-    if (llvm::Error error = GemmFamily::checkPacked(packed, problem))
-      return error;
+  llvm::Error checkBuffers(const PackedWeight &packed) const override {
     return nm::checkBuffers(packed, PackedCheck::Shapes);
   }
   std::unique_ptr<WeightSource>

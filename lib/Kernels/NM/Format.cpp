@@ -48,12 +48,7 @@ llvm::Expected<PackedWeight> nm::pack(const Matrix &weight) {
   if (llvm::Error error = checkPackable(weight))
     return error;
   int64_t tiles = mTiles(weight.rows), chunkCount = chunks(weight.cols);
-  PackedWeight packed;
-  packed.format = formatName.str();
-  packed.version = formatVersion;
-  packed.m = weight.rows;
-  packed.k = weight.cols;
-  packed.type = weight.type;
+  PackedWeight packed = PackedWeight::start(formatName, formatVersion, weight);
   PackedBuffer values = makeBuffer(
       "values", weight.type, {tiles, chunkCount * 2, lanes, lanesElements});
   PackedBuffer metadata =

@@ -57,9 +57,8 @@ protected:
   virtual bool completeCandidate(Strategy &strategy,
                                  const PatternReport &report,
                                  const Problem &problem) const;
-  /// Success if `packed` is what this family's format version says.
-  virtual llvm::Error checkPacked(const PackedWeight &packed,
-                                  const Problem &problem) const;
+  /// Success if format, version, attributes and buffer shapes are sound.
+  virtual llvm::Error checkBuffers(const PackedWeight &packed) const = 0;
   /// Success if `packed` was packed for the strategy's packing knobs.
   virtual llvm::Error checkPackedFor(const PackedWeight &packed,
                                      const Strategy &strategy) const;
@@ -67,7 +66,17 @@ protected:
   FamilyDeclaration decl;
   std::string format;
   int version;
+
+private:
+  /// Success if `packed` is this family's format and fits the problem.
+  llvm::Error checkPacked(const PackedWeight &packed,
+                          const Problem &problem) const;
 };
+
+/// What the declarations have in common: types, the knobs of the schedules and
+/// their defaults.
+FamilyDeclaration gemmDeclaration(llvm::StringRef name, llvm::StringRef summary,
+                                  llvm::StringRef accepts);
 
 /// How much of a packed weight is there to check: build() gets shapes only.
 enum class PackedCheck { Shapes, Contents };
