@@ -8,7 +8,6 @@
 
 #include "AsmTranslator.h"
 #include "Runtime.h"
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
 

@@ -13,8 +13,6 @@
 
 #include "Instrumenter.h"
 #include "Runtime.h"
-#include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSwitch.h"
 
 using namespace sparseditto;
