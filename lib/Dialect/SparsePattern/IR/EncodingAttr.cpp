@@ -394,8 +394,13 @@ Attribute EncodingAttr::parse(AsmParser &parser, Type) {
   }
   if (parser.parseGreater())
     return {};
-  return parser.getChecked<EncodingAttr>(location, context, *kind, axis, sizes,
-                                         density, kept, fill, parts, shares);
+  // getChecked() is a template over the storage, which only the file with the
+  // generated definitions knows.
+  auto emitError = [&] { return parser.emitError(location); };
+  if (failed(verify(emitError, *kind, axis, sizes, density, kept, fill, parts,
+                    shares)))
+    return {};
+  return get(context, *kind, axis, sizes, density, kept, fill, parts, shares);
 }
 
 /// Prints the shortest decimal that reads back as the same double; MLIR's own
