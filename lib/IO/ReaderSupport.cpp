@@ -14,15 +14,6 @@
 
 using namespace sparseditto;
 
-std::string sparseditto::printable(llvm::StringRef text, size_t limit) {
-  std::string result;
-  llvm::raw_string_ostream os(result);
-  llvm::printEscapedString(text.take_front(limit), os);
-  if (text.size() > limit)
-    os << "...";
-  return result;
-}
-
 std::string sparseditto::shapeText(llvm::ArrayRef<int64_t> shape) {
   std::string result;
   llvm::raw_string_ostream os(result);

@@ -16,6 +16,7 @@
 
 #include "FileBytes.h"
 #include "sparseditto/IO/TensorFile.h"
+#include "sparseditto/Support/Printable.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <optional>
 
@@ -32,10 +33,6 @@ llvm::Error readErrorV(llvm::StringRef path, const char *format,
                        Ts &&...values) {
   return readError(path, llvm::formatv(format, std::forward<Ts>(values)...));
 }
-
-/// Text from a file, safe and short enough for a message: control and
-/// non-ASCII bytes escaped, cut after `limit` characters.
-std::string printable(llvm::StringRef text, size_t limit = 60);
 
 /// "[2, 3, 4]".
 std::string shapeText(llvm::ArrayRef<int64_t> shape);

@@ -8,6 +8,7 @@
 
 #include "sparseditto/Kernels/Manifest.h"
 #include "sparseditto/Support/JSONFields.h"
+#include "sparseditto/Support/Printable.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/ErrorHandling.h"
@@ -90,8 +91,9 @@ std::vector<KernelArg> sparseditto::activationArgs(const Problem &problem) {
 }
 
 bool sparseditto::isPackagePath(llvm::StringRef path) {
-  if (path.empty() || path.size() > 1024 || path.contains('\\') ||
-      path.contains('\0') || path.contains(':'))
+  if (path.empty() || path.size() > 1024 ||
+      path.find_first_of("\\:\"'") != llvm::StringRef::npos ||
+      !llvm::all_of(path, llvm::isPrint))
     return false;
   while (true) {
     auto [component, rest] = path.split('/');
@@ -101,6 +103,12 @@ bool sparseditto::isPackagePath(llvm::StringRef path) {
       return true;
     path = rest;
   }
+}
+
+bool sparseditto::isPlainName(llvm::StringRef text) {
+  return !text.empty() && text.size() <= 256 && llvm::all_of(text, [](char c) {
+    return llvm::isAlnum(c) || c == '_' || c == '-' || c == '.';
+  });
 }
 
 static bool isSymbol(llvm::StringRef text) {
@@ -118,9 +126,10 @@ static llvm::Error verifyArgs(const KernelManifest &manifest) {
   size_t packed = 0;
   while (packed < args.size() && args[packed].kind == ArgKind::Packed) {
     const KernelArg &arg = args[packed];
-    if (arg.name.empty())
-      return fail("kernel '%s': packed argument %zu has no buffer name",
-                  manifest.symbol.c_str(), packed);
+    if (!isPlainName(arg.name))
+      return fail("kernel '%s': name '%s' of packed argument %zu is not 1 to "
+                  "256 letters, digits and \"_-.\"",
+                  manifest.symbol.c_str(), printable(arg.name).c_str(), packed);
     if (arg.alignment == 0 || arg.alignment > 256 ||
         (arg.alignment & (arg.alignment - 1)) != 0)
       return fail("kernel '%s': packed argument '%s' has alignment %u, "
@@ -160,12 +169,21 @@ llvm::Error KernelManifest::verify() const {
   if (!isSymbol(symbol))
     return fail("kernel symbol '%s' is not an identifier of 1 to 256 "
                 "characters",
-                symbol.c_str());
+                printable(symbol).c_str());
   const char *kernel = symbol.c_str();
-  if (strategy.family.empty())
-    return fail("kernel '%s': no family", kernel);
-  if (format.empty() || formatVersion < 1)
-    return fail("kernel '%s': no packed format", kernel);
+  if (!isPlainName(strategy.family))
+    return fail("kernel '%s': family '%s' is not 1 to 256 letters, digits and "
+                "\"_-.\"",
+                kernel, printable(strategy.family).c_str());
+  if (!isPlainName(format) || formatVersion < 1)
+    return fail("kernel '%s': packed format '%s' v%d is not 1 to 256 letters, "
+                "digits and \"_-.\" and a version of at least 1",
+                kernel, printable(format).c_str(), formatVersion);
+  // Empty until a target fills it in.
+  if (!chip.empty() && !isPlainName(chip))
+    return fail("kernel '%s': chip '%s' is not 1 to 256 letters, digits and "
+                "\"_-.\"",
+                kernel, printable(chip).c_str());
   if (problem.m < 1 || problem.m > maxExtent || problem.k < 1 ||
       problem.k > maxExtent)
     return fail("kernel '%s': shape %lld x %lld, each side must be in "
@@ -200,7 +218,7 @@ llvm::Error KernelManifest::verify() const {
   for (const std::string *file : {&ptxFile, &cubinFile, &mlirFile})
     if (!file->empty() && !isPackagePath(*file))
       return fail("kernel '%s': file name '%s' is not a plain relative path",
-                  kernel, file->c_str());
+                  kernel, printable(*file).c_str());
   return verifyArgs(*this);
 }
 
@@ -277,8 +295,10 @@ sparseditto::strategyFromJSON(const json::Value &value) {
       knob.string("name", name);
       knob.integer("value", std::numeric_limits<int64_t>::min(),
                    std::numeric_limits<int64_t>::max(), knobValue);
-      if (knob.ok() && (name.empty() || strategy.get(name)))
-        fields.take(fail("knob '%s' is empty or given twice", name.c_str()));
+      if (knob.ok() && (!isPlainName(name) || strategy.get(name)))
+        fields.take(fail("knob name '%s' is not 1 to 256 letters, digits and "
+                         "\"_-.\", or given twice",
+                         printable(name).c_str()));
       fields.take(knob.finish());
       strategy.knobs.emplace_back(std::move(name), knobValue);
     }

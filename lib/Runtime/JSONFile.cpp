@@ -53,8 +53,8 @@ sparseditto::parseJSON(llvm::StringRef text, llvm::StringRef where) {
   return value;
 }
 
-llvm::Expected<llvm::json::Value>
-sparseditto::readJSONFile(llvm::StringRef path, uint64_t maxBytes) {
+llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
+sparseditto::readRegularFile(llvm::StringRef path, uint64_t maxBytes) {
   llvm::sys::fs::file_status status;
   if (std::error_code code = llvm::sys::fs::status(path, status))
     return fail(path + ": " + code.message());
@@ -63,9 +63,20 @@ sparseditto::readJSONFile(llvm::StringRef path, uint64_t maxBytes) {
   if (status.getSize() > maxBytes)
     return fail(path + ": " + llvm::Twine(status.getSize()) +
                 " bytes, at most " + llvm::Twine(maxBytes) + " are read");
-  auto buffer = llvm::MemoryBuffer::getFile(path);
+  // Volatile: read, not mapped, as a mapped file that shrinks ends the process.
+  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false,
+                                            /*RequiresNullTerminator=*/true,
+                                            /*IsVolatile=*/true);
   if (!buffer)
     return fail(path + ": " + buffer.getError().message());
+  return std::move(*buffer);
+}
+
+llvm::Expected<llvm::json::Value>
+sparseditto::readJSONFile(llvm::StringRef path, uint64_t maxBytes) {
+  auto buffer = readRegularFile(path, maxBytes);
+  if (!buffer)
+    return buffer.takeError();
   return parseJSON((*buffer)->getBuffer(), path);
 }
 

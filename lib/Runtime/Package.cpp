@@ -11,6 +11,7 @@
 #include "sparseditto/IO/TensorFile.h"
 #include "sparseditto/Runtime/JSONFile.h"
 #include "sparseditto/Support/JSONFields.h"
+#include "sparseditto/Support/Printable.h"
 #include "sparseditto/Verify/Tolerance.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/ScopeExit.h"
@@ -20,7 +21,6 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 #include <limits>
-#include <map>
 
 using namespace sparseditto;
 namespace json = llvm::json;
@@ -29,7 +29,10 @@ namespace fs = llvm::sys::fs;
 static constexpr int64_t schemaVersion = 1;
 static constexpr uint64_t maxManifestBytes = uint64_t(256) << 20;
 static constexpr int64_t maxExtent = std::numeric_limits<int32_t>::max();
-static constexpr size_t maxItems = 1 << 16;
+static constexpr uint64_t maxFileBytes = uint64_t(256) << 20;
+static constexpr size_t maxLayers = 1 << 16, maxItems = 4096;
+/// Packed weights of a layer, buffers and attributes of one of them.
+static constexpr size_t maxParts = 256;
 static constexpr const char *manifestName = "manifest.json";
 static constexpr const char *weightsName = "weights.safetensors";
 
@@ -41,179 +44,6 @@ static std::string join(llvm::StringRef directory, llvm::StringRef file) {
   llvm::SmallString<256> path(directory);
   llvm::sys::path::append(path, llvm::sys::path::Style::posix, file);
   return std::string(path);
-}
-
-//===----------------------------------------------------------------------===//
-// Consistency
-//===----------------------------------------------------------------------===//
-
-/// Bytes of a buffer, or none on a negative side or overflow.
-static std::optional<uint64_t> byteCount(llvm::ArrayRef<int64_t> shape,
-                                         ElementType type) {
-  uint64_t bytes = byteSize(type);
-  for (int64_t side : shape) {
-    if (side < 0 || __builtin_mul_overflow(bytes, uint64_t(side), &bytes))
-      return std::nullopt;
-  }
-  return bytes;
-}
-
-static llvm::Error verifyPacked(const PackageLayer &layer,
-                                const PackedWeight &packed) {
-  std::string where =
-      "layer '" + layer.name + "': packed format '" + packed.format + "'";
-  if (packed.format.empty() || packed.version < 1)
-    return fail("layer '" + layer.name + "': a packed weight has no format");
-  if (packed.m != layer.problem.m || packed.k != layer.problem.k)
-    return fail(where + " is " + llvm::Twine(packed.m) + " x " +
-                llvm::Twine(packed.k) + ", the layer is " +
-                llvm::Twine(layer.problem.m) + " x " +
-                llvm::Twine(layer.problem.k));
-  llvm::StringSet<> names;
-  for (const PackedBuffer &buffer : packed.buffers) {
-    if (buffer.name.empty() || !names.insert(buffer.name).second)
-      return fail(where + ": buffer name '" + buffer.name +
-                  "' is empty or used twice");
-    std::optional<uint64_t> bytes = byteCount(buffer.shape, buffer.type);
-    if (!bytes || *bytes != buffer.bytes.size())
-      return fail(
-          where + ": buffer '" + buffer.name + "' holds " +
-          llvm::Twine(uint64_t(buffer.bytes.size())) +
-          " bytes, its shape and type " +
-          (bytes ? "need " + llvm::Twine(*bytes) : llvm::Twine("overflow")));
-  }
-  return llvm::Error::success();
-}
-
-llvm::Expected<const PackedWeight *>
-sparseditto::findPacked(const PackageLayer &layer,
-                        const KernelManifest &kernel) {
-  std::string what = "kernel '" + kernel.symbol + "' of layer '" + layer.name +
-                     "' reads format '" + kernel.format + "' v" +
-                     std::to_string(kernel.formatVersion);
-  auto matches = [&](const PackedWeight &packed) {
-    return packed.format == kernel.format &&
-           packed.version == kernel.formatVersion;
-  };
-  if (kernel.packedIndex >= 0) {
-    if (size_t(kernel.packedIndex) >= layer.packed.size())
-      return fail(what + " as packed weight " +
-                  llvm::Twine(kernel.packedIndex) + " of " +
-                  llvm::Twine(uint64_t(layer.packed.size())));
-    const PackedWeight &packed = layer.packed[size_t(kernel.packedIndex)];
-    if (!matches(packed))
-      return fail(what + ", packed weight " + llvm::Twine(kernel.packedIndex) +
-                  " is '" + packed.format + "' v" +
-                  llvm::Twine(packed.version));
-    return &packed;
-  }
-  const PackedWeight *found = nullptr;
-  for (const PackedWeight &packed : layer.packed)
-    if (matches(packed)) {
-      if (found)
-        return fail(what + ", which the layer has more than once");
-      found = &packed;
-    }
-  if (!found)
-    return fail(what + ", which the layer does not have");
-  return found;
-}
-
-static llvm::Error verifyKernel(const PackageLayer &layer,
-                                const KernelManifest &kernel) {
-  if (llvm::Error error = kernel.verify())
-    return error;
-  const Problem &problem = kernel.problem;
-  if (problem.m != layer.problem.m || problem.k != layer.problem.k ||
-      problem.type != layer.problem.type)
-    return fail("kernel '" + kernel.symbol + "' is for " +
-                llvm::Twine(problem.m) + " x " + llvm::Twine(problem.k) + " " +
-                name(problem.type) + ", layer '" + layer.name + "' is " +
-                llvm::Twine(layer.problem.m) + " x " +
-                llvm::Twine(layer.problem.k) + " " + name(layer.problem.type));
-  llvm::Expected<const PackedWeight *> packed = findPacked(layer, kernel);
-  if (!packed)
-    return packed.takeError();
-  for (const KernelArg &arg : kernel.args) {
-    if (arg.kind != ArgKind::Packed)
-      continue;
-    const PackedBuffer *buffer = (*packed)->find(arg.name);
-    if (!buffer || buffer->type != arg.type)
-      return fail("kernel '" + kernel.symbol + "' reads buffer '" + arg.name +
-                  "' of " + name(arg.type) + ", format '" + kernel.format +
-                  "' of layer '" + layer.name + "' has " +
-                  (buffer ? name(buffer->type) : "no such buffer"));
-  }
-  return llvm::Error::success();
-}
-
-static llvm::Error verifyPlan(const PackageLayer &layer) {
-  // The last N served so far, by chip; -1 once a range is open-ended.
-  std::map<std::string, int64_t> served;
-  for (const PlanEntry &entry : layer.plan) {
-    std::string where =
-        "plan of layer '" + layer.name + "' on " + entry.chip + ": ";
-    auto [it, first] = served.try_emplace(entry.chip, 0);
-    int64_t next = it->second < 0 ? -1 : it->second + 1;
-    if (entry.nMin != next || entry.nMax < 0 ||
-        (entry.nMax != 0 && entry.nMax < entry.nMin))
-      return fail(where + "entry for N in [" + llvm::Twine(entry.nMin) + ", " +
-                  llvm::Twine(entry.nMax) + "] does not follow N = " +
-                  llvm::Twine(next < 0 ? int64_t(-1) : next - 1));
-    it->second = entry.nMax == 0 ? -1 : entry.nMax;
-    if (entry.useLibrary)
-      continue;
-    const KernelManifest *kernel = nullptr;
-    for (const KernelManifest &candidate : layer.kernels)
-      if (candidate.symbol == entry.symbol && candidate.chip == entry.chip)
-        kernel = &candidate;
-    if (!kernel)
-      return fail(where + "kernel '" + entry.symbol + "' is not in the layer");
-    if (entry.nMin < kernel->nMin ||
-        (kernel->nMax != 0 && (entry.nMax == 0 || entry.nMax > kernel->nMax)))
-      return fail(where + "kernel '" + entry.symbol + "' serves N in [" +
-                  llvm::Twine(kernel->nMin) + ", " + llvm::Twine(kernel->nMax) +
-                  "], the entry asks for [" + llvm::Twine(entry.nMin) + ", " +
-                  llvm::Twine(entry.nMax) + "]");
-  }
-  for (const auto &[chip, last] : served)
-    if (last >= 0)
-      return fail("plan of layer '" + layer.name + "' on " + chip +
-                  ": nothing serves N > " + llvm::Twine(last));
-  return llvm::Error::success();
-}
-
-llvm::Error sparseditto::verifyPackage(const Package &package) {
-  llvm::StringSet<> names;
-  for (const PackageLayer &layer : package.layers) {
-    if (layer.name.empty() || layer.name.size() > 4096 ||
-        !json::isUTF8(layer.name) || !names.insert(layer.name).second)
-      return fail("layer name '" + json::fixUTF8(layer.name) +
-                  "' is empty, too long, not UTF-8 or used twice");
-    const Problem &problem = layer.problem;
-    if (layer.weight.rows != problem.m || layer.weight.cols != problem.k ||
-        layer.weight.type != problem.type || problem.m < 1 || problem.k < 1)
-      return fail("layer '" + layer.name + "': weight is " +
-                  llvm::Twine(layer.weight.rows) + " x " +
-                  llvm::Twine(layer.weight.cols) + " " +
-                  name(layer.weight.type) + ", the problem is " +
-                  llvm::Twine(problem.m) + " x " + llvm::Twine(problem.k) +
-                  " " + name(problem.type));
-    for (const PackedWeight &packed : layer.packed)
-      if (llvm::Error error = verifyPacked(layer, packed))
-        return error;
-    llvm::StringSet<> kernels;
-    for (const KernelManifest &kernel : layer.kernels) {
-      if (llvm::Error error = verifyKernel(layer, kernel))
-        return error;
-      if (!kernels.insert(kernel.symbol + "@" + kernel.chip).second)
-        return fail("layer '" + layer.name + "': kernel '" + kernel.symbol +
-                    "' is given twice for " + kernel.chip);
-    }
-    if (llvm::Error error = verifyPlan(layer))
-      return error;
-  }
-  return llvm::Error::success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -439,6 +269,9 @@ private:
 
   llvm::StringRef directory, only;
   std::unique_ptr<TensorFile> weights;
+  /// Each tensor is copied once, or a small file could ask for any amount of
+  /// memory.
+  llvm::StringSet<> used;
 };
 } // namespace
 
@@ -446,7 +279,9 @@ llvm::Expected<Matrix> PackageReader::tensor(const std::string &name,
                                              std::vector<int64_t> *shape) {
   std::optional<size_t> index = weights->find(name);
   if (!index)
-    return fail("tensor '" + name + "' is not in " + weightsName);
+    return fail("tensor '" + printable(name) + "' is not in " + weightsName);
+  if (!used.insert(name).second)
+    return fail("tensor '" + printable(name) + "' is used twice");
   if (shape)
     *shape = weights->tensors()[*index].shape;
   return weights->load(*index);
@@ -461,7 +296,7 @@ PackageReader::readPacked(const json::Value &value) {
   fields.integer("m", 1, maxExtent, packed.m);
   fields.integer("k", 1, maxExtent, packed.k);
   fields.word("type", parseElementType, packed.type);
-  if (const json::Array *items = fields.array("attributes", 0, maxItems))
+  if (const json::Array *items = fields.array("attributes", 0, maxParts))
     for (const json::Value &item : *items) {
       std::string name;
       int64_t number = 0;
@@ -472,7 +307,7 @@ PackageReader::readPacked(const json::Value &value) {
       fields.take(attribute.finish());
       packed.setAttribute(name, number);
     }
-  if (const json::Array *items = fields.array("buffers", 0, 64))
+  if (const json::Array *items = fields.array("buffers", 0, maxParts))
     for (const json::Value &item : *items) {
       PackedBuffer buffer;
       std::string name;
@@ -536,8 +371,8 @@ PackageReader::readLayer(const json::Value &value) {
   }
   std::string dense;
   fields.string("dense", dense);
-  auto each = [&](llvm::StringRef key, auto read, auto &out) {
-    if (const json::Array *items = fields.array(key, 0, maxItems))
+  auto each = [&](llvm::StringRef key, size_t most, auto read, auto &out) {
+    if (const json::Array *items = fields.array(key, 0, most))
       for (const json::Value &item : *items) {
         auto element = read(item);
         if (!element)
@@ -546,19 +381,19 @@ PackageReader::readLayer(const json::Value &value) {
       }
   };
   each(
-      "packed", [&](const json::Value &item) { return readPacked(item); },
-      layer.packed);
+      "packed", maxParts,
+      [&](const json::Value &item) { return readPacked(item); }, layer.packed);
   each(
-      "plan", [&](const json::Value &item) { return readPlanEntry(item); },
-      layer.plan);
-  each("kernels", KernelManifest::fromJSON, layer.kernels);
+      "plan", maxItems,
+      [&](const json::Value &item) { return readPlanEntry(item); }, layer.plan);
+  each("kernels", maxItems, KernelManifest::fromJSON, layer.kernels);
   if (const json::Value *report = fields.get("report"))
     layer.report = *report;
   if (llvm::Error error = fields.finish())
     return error;
   llvm::Expected<Matrix> weight = tensor(dense, nullptr);
   if (!weight)
-    return fail("layer '" + layer.name +
+    return fail("layer '" + printable(layer.name) +
                 "': " + llvm::toString(weight.takeError()));
   layer.weight = std::move(*weight);
   layer.weight.name = layer.name;
@@ -591,7 +426,7 @@ llvm::Expected<Package> PackageReader::read() {
     return fail(path + ": schema " + llvm::Twine(schema) +
                 ", this version reads " + llvm::Twine(schemaVersion));
   fields.string("generator", package.sourceVersion);
-  const json::Array *layers = fields.array("layers", 0, maxItems);
+  const json::Array *layers = fields.array("layers", 0, maxLayers);
   if (llvm::Error error = fields.finish())
     return inManifest(std::move(error));
   llvm::Expected<std::unique_ptr<TensorFile>> file =
@@ -609,7 +444,7 @@ llvm::Expected<Package> PackageReader::read() {
     package.layers.push_back(std::move(*layer));
   }
   if (!only.empty() && package.layers.empty())
-    return fail(path + ": no layer '" + only + "'");
+    return fail(path + ": no layer '" + printable(only) + "'");
   if (llvm::Error error = verifyPackage(package))
     return inManifest(std::move(error));
   return package;
@@ -625,10 +460,10 @@ llvm::Expected<std::string> sparseditto::readPackageFile(const Package &package,
   if (file.empty())
     return std::string();
   if (!isPackagePath(file))
-    return fail("file name '" + file + "' is not a plain relative path");
-  std::string path = join(package.directory, file);
-  auto buffer = llvm::MemoryBuffer::getFile(path);
+    return fail("file name '" + printable(file) +
+                "' is not a plain relative path");
+  auto buffer = readRegularFile(join(package.directory, file), maxFileBytes);
   if (!buffer)
-    return fail(path + ": " + buffer.getError().message());
+    return buffer.takeError();
   return (*buffer)->getBuffer().str();
 }

@@ -13,6 +13,7 @@
 #include "sparseditto/Dialect/SparsePattern/IR/StrategyVerifier.h"
 #include "sparseditto/Kernels/Family.h"
 #include "sparseditto/Support/Error.h"
+#include "sparseditto/Support/Printable.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace sparseditto;
@@ -50,7 +51,7 @@ static llvm::Expected<Strategy> resolve(StringRef familyName,
   if (familyName == libraryStrategy) {
     if (!knobs.empty())
       return makeError("{0} has no knobs, got '{1}' (C13)", libraryStrategy,
-                       knobs.begin()->getName().getValue());
+                       printable(knobs.begin()->getName()));
     Strategy strategy;
     strategy.family = libraryStrategy.str();
     return strategy;
@@ -63,7 +64,7 @@ static llvm::Expected<Strategy> resolve(StringRef familyName,
         ", ");
     return makeError("unknown kernel family '{0}', expected one of {1}, {2} "
                      "(C12)",
-                     familyName, known, libraryStrategy);
+                     printable(familyName), known, libraryStrategy);
   }
   const FamilyDeclaration &declaration = family->declaration();
   Strategy strategy = declaration.defaults();
@@ -76,7 +77,7 @@ static llvm::Expected<Strategy> resolve(StringRef familyName,
           ", ");
       return makeError("family {0} has no knob '{1}', expected one of {2} "
                        "(C13)",
-                       familyName, knob.getName().getValue(), known);
+                       familyName, printable(knob.getName()), known);
     }
     std::optional<int64_t> value = legalValue(*declared, knob.getValue());
     if (!value) {
@@ -85,7 +86,7 @@ static llvm::Expected<Strategy> resolve(StringRef familyName,
       if (auto integer = dyn_cast<IntegerAttr>(knob.getValue()))
         stream << integer.getInt();
       else
-        stream << "'" << cast<StringAttr>(knob.getValue()).getValue() << "'";
+        stream << "'" << printable(cast<StringAttr>(knob.getValue())) << "'";
       return makeError("family {0}: knob '{1}' got {2}, expected one of {3} "
                        "(C14)",
                        familyName, declared->name, got, spellValues(*declared));

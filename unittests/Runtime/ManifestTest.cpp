@@ -120,6 +120,22 @@ TEST(Manifest, DiagnosesWhatCannotBeLaunched) {
   EXPECT_EQ(changed([](auto &m) { m.args.pop_back(); }),
             "kernel 'sd_nm_layer0_n16': 7 arguments after the packed buffers, "
             "the problem needs 8");
+  // Names end up in messages, in file names and in generated text.
+  EXPECT_EQ(changed([](auto &m) { m.strategy.family = "n\nm"; }),
+            "kernel 'sd_nm_layer0_n16': family 'n\\0Am' is not 1 to 256 "
+            "letters, digits and \"_-.\"");
+  EXPECT_EQ(changed([](auto &m) { m.format = ""; }),
+            "kernel 'sd_nm_layer0_n16': packed format '' v1 is not 1 to 256 "
+            "letters, digits and \"_-.\" and a version of at least 1");
+  EXPECT_EQ(changed([](auto &m) { m.chip = "sm 90"; }),
+            "kernel 'sd_nm_layer0_n16': chip 'sm 90' is not 1 to 256 letters, "
+            "digits and \"_-.\"");
+  EXPECT_EQ(changed([](auto &m) { m.args[0].name = "\x1b[2J"; }),
+            "kernel 'sd_nm_layer0_n16': name '\\1B[2J' of packed argument 0 is "
+            "not 1 to 256 letters, digits and \"_-.\"");
+  EXPECT_EQ(changed([](auto &m) { m.symbol = std::string(1 << 20, 'a'); }),
+            "kernel symbol '" + std::string(60, 'a') +
+                "...' is not an identifier of 1 to 256 characters");
   EXPECT_EQ(changed([](auto &m) { m.ptxFile = "../x.ptx"; }),
             "kernel 'sd_nm_layer0_n16': file name '../x.ptx' is not a plain "
             "relative path");
@@ -129,7 +145,8 @@ TEST(Manifest, PackagePathsStayInside) {
   for (const char *good : {"a", "kernels/a.ptx", "a/b/c.d"})
     EXPECT_TRUE(isPackagePath(good)) << good;
   for (const char *bad :
-       {"", "/etc/passwd", "a//b", "a/", "./a", "a/../b", "..", "a\\b", "c:/x"})
+       {"", "/etc/passwd", "a//b", "a/", "./a", "a/../b", "..", "a\\b", "c:/x",
+        "a\nb", "a\x7f", "\xc3\xa9", "a'b", "a\"b"})
     EXPECT_FALSE(isPackagePath(bad)) << bad;
 }
 
@@ -141,7 +158,8 @@ TEST(Manifest, StrategyRefusesRepeatedKnobs) {
                          llvm::json::Object{{"name", "a"}, {"value", 2}}}}});
   ASSERT_FALSE(bool(strategy));
   EXPECT_EQ(llvm::toString(strategy.takeError()),
-            "strategy: knob 'a' is empty or given twice");
+            "strategy: knob name 'a' is not 1 to 256 letters, digits and "
+            "\"_-.\", or given twice");
 }
 
 TEST(Packed, AttributesStaySorted) {

@@ -270,6 +270,29 @@ TEST_F(PackageTest, DiagnosesDamagedPackages) {
             "PKG/manifest.json: layer: kernel 'k0': file name "
             "'../../../../etc/passwd' is not a plain relative path");
   fresh();
+  // Copies of one tensor would make a small file a large package.
+  edit("fc1/weight/csr/values", "fc1/weight/csr/empty");
+  EXPECT_EQ(readError(), "PKG/manifest.json: layer: packed weight: buffer: "
+                         "tensor 'fc1/weight/csr/empty' is used twice");
+  fresh();
+  edit("\"chip\": \"sm_90a\"", "\"chip\": \"sm\\n90a\"");
+  EXPECT_EQ(readError().find('\n'), std::string::npos) << readError();
+  fresh();
+  edit("\"name\": \"fc1/weight\"", "\"name\": \"fc1\\nweight\"");
+  edit("\"m\": 4", "\"m\": 8");
+  EXPECT_EQ(readError().find('\n'), std::string::npos) << readError();
+  fresh();
+  ASSERT_EQ(truncate((directory + "/kernels/a.ptx").c_str(), off_t(257) << 20),
+            0);
+  {
+    auto package = readPackage(directory);
+    ASSERT_TRUE(bool(package));
+    auto text = readPackageFile(*package, "kernels/a.ptx");
+    EXPECT_EQ(llvm::toString(text.takeError()),
+              directory + "/kernels/a.ptx: 269484032 bytes, at most 268435456 "
+                          "are read");
+  }
+  fresh();
   edit("\"m\": 4", "\"m\": 8");
   EXPECT_NE(readError(), "");
   fresh();

@@ -106,8 +106,13 @@ struct KernelManifest {
 /// Y, bias and residual where the epilogue has them, then the scalars.
 std::vector<KernelArg> activationArgs(const Problem &problem);
 
-/// True for a relative path without "..", empty components or backslashes.
+/// True for a relative path of printable ASCII without "..", empty components,
+/// quotes, colons or backslashes.
 bool isPackagePath(llvm::StringRef path);
+
+/// True for 1 to 256 letters, digits and "_-.": the names of families, knobs,
+/// formats, buffers and chips.
+bool isPlainName(llvm::StringRef text);
 
 /// Knobs keep their order, which is part of a strategy's identity, so they
 /// are an array of {"name", "value"}.

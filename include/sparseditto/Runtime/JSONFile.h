@@ -12,6 +12,8 @@
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/JSON.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include <memory>
 
 namespace sparseditto {
 
@@ -19,6 +21,10 @@ namespace sparseditto {
 /// stack). Errors start with `where`.
 llvm::Expected<llvm::json::Value> parseJSON(llvm::StringRef text,
                                             llvm::StringRef where);
+
+/// Reads a regular file of at most `maxBytes`; errors start with the path.
+llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
+readRegularFile(llvm::StringRef path, uint64_t maxBytes);
 
 /// Reads and parses a regular file of at most `maxBytes`.
 llvm::Expected<llvm::json::Value> readJSONFile(llvm::StringRef path,

@@ -9,9 +9,11 @@
 #ifndef SPARSEDITTO_SUPPORT_JSONFIELDS_H
 #define SPARSEDITTO_SUPPORT_JSONFIELDS_H
 
+#include "sparseditto/Support/Printable.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/JSON.h"
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -60,12 +62,14 @@ public:
                           std::to_string(max) + "]");
     }
   }
+  /// A finite number: JSON has no other, but 1e999 parses.
   void number(llvm::StringRef key, double &out) {
     if (const llvm::json::Value *value = get(key)) {
-      if (std::optional<double> number = value->getAsNumber())
+      std::optional<double> number = value->getAsNumber();
+      if (number && std::isfinite(*number))
         out = *number;
       else
-        mismatch(key, "a number");
+        mismatch(key, "a finite number");
     }
   }
   void boolean(llvm::StringRef key, bool &out) {
@@ -86,7 +90,7 @@ public:
     if (std::optional<T> value = parse(llvm::StringRef(text)))
       out = *value;
     else
-      error = what + ": unknown " + key.str() + " '" + text + "'";
+      error = what + ": unknown " + key.str() + " '" + printable(text) + "'";
   }
   const llvm::json::Array *array(llvm::StringRef key, size_t min, size_t max) {
     const llvm::json::Value *value = get(key);

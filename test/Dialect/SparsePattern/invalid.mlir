@@ -50,7 +50,7 @@ func.func private @c6(tensor<8x8xf16, #sparsepattern.encoding<hybrid = [1.0 : <n
 
 // -----
 
-// expected-error@+1 {{a part of hybrid is neither dense nor hybrid, got #sparsepattern.encoding<dense> (C7)}}
+// expected-error@+1 {{a part of hybrid is neither dense nor hybrid, got dense (C7)}}
 func.func private @c7(tensor<8x8xf16, #sparsepattern.encoding<hybrid = [0.5 : <nm = 2:4>, 0.5 : <dense>]>>)
 
 // -----

@@ -304,6 +304,8 @@ static ParseResult parseAxis(AsmParser &parser, PatternAxis &axis) {
   return success();
 }
 
+static Attribute parseEncoding(AsmParser &parser, bool isPart);
+
 /// `[` share `:` `<` encoding `>` `,` ... `]`
 static ParseResult parseParts(AsmParser &parser,
                               SmallVectorImpl<Attribute> &parts,
@@ -313,7 +315,7 @@ static ParseResult parseParts(AsmParser &parser,
         double share;
         if (parser.parseFloat(share) || parser.parseColon())
           return failure();
-        Attribute part = EncodingAttr::parse(parser, Type());
+        Attribute part = parseEncoding(parser, /*isPart=*/true);
         if (!part)
           return failure();
         parts.push_back(part);
@@ -322,7 +324,9 @@ static ParseResult parseParts(AsmParser &parser,
       });
 }
 
-Attribute EncodingAttr::parse(AsmParser &parser, Type) {
+/// `isPart` for a part of a hybrid, which is checked here and not only by the
+/// verifier: text that nests hybrids deep would exhaust the stack.
+static Attribute parseEncoding(AsmParser &parser, bool isPart) {
   MLIRContext *context = parser.getContext();
   SMLoc location = parser.getCurrentLocation();
   StringRef word;
@@ -334,6 +338,12 @@ Attribute EncodingAttr::parse(AsmParser &parser, Type) {
         << word
         << "', expected dense, unstructured, nm, block, channel, banded or "
            "hybrid";
+    return {};
+  }
+  if (isPart && (*kind == PatternKind::Hybrid || *kind == PatternKind::Dense)) {
+    parser.emitError(location, "a part of hybrid is neither dense nor hybrid, "
+                               "got ")
+        << word << " (C7)";
     return {};
   }
   PatternAxis axis = PatternAxis::Rows;

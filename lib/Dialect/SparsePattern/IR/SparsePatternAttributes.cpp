@@ -11,6 +11,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "sparseditto/Dialect/SparsePattern/IR/StrategyVerifier.h"
+#include "sparseditto/Support/Printable.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -20,6 +21,7 @@
 
 using namespace mlir;
 using namespace mlir::sparsepattern;
+using sparseditto::printable;
 
 #include "sparseditto/Dialect/SparsePattern/IR/SparsePatternEnums.cpp.inc"
 
@@ -47,7 +49,7 @@ LogicalResult StrategyAttr::verify(EmitError emitError, StringRef family,
     auto integer = dyn_cast<IntegerAttr>(knob.getValue());
     if (!isa<StringAttr>(knob.getValue()) &&
         !(integer && integer.getType().isSignlessInteger(64)))
-      return emitError() << "knob '" << knob.getName().getValue()
+      return emitError() << "knob '" << printable(knob.getName())
                          << "' must be an i64 or a word, got "
                          << knob.getValue() << " (C14)";
   }
@@ -72,7 +74,7 @@ Attribute StrategyAttr::parse(AsmParser &parser, Type) {
       return failure();
     if (knobs.get(name))
       return parser.emitError(knobLocation, "repeated knob '")
-             << name << "' (C13)";
+             << printable(name) << "' (C13)";
     int64_t integer;
     OptionalParseResult isInteger = parser.parseOptionalInteger(integer);
     if (isInteger.has_value()) {
@@ -163,7 +165,7 @@ static ParseResult parsePlanGuard(AsmParser &parser,
     }
     return parser.emitError(location,
                             "expected \"n <= INTEGER\" or else, got \"")
-           << quoted << "\"";
+           << printable(quoted) << "\"";
   }
   int64_t value;
   if (parser.parseKeyword("n") || parser.parseLess() || parser.parseEqual() ||
@@ -242,7 +244,8 @@ LogicalResult PackingAttr::verify(EmitError emitError, StringRef format,
   if (format.empty() || version < 1)
     return emitError() << "a packing needs a format name and a version of at "
                           "least 1, got '"
-                       << format << "' version " << version << " (C17)";
+                       << printable(format) << "' version " << version
+                       << " (C17)";
   if (rows < 1 || cols < 1)
     return emitError() << "a packing needs a non-empty weight, got " << rows
                        << "x" << cols << " (C18)";
@@ -264,7 +267,7 @@ LogicalResult PackingAttr::verify(EmitError emitError, StringRef format,
     for (NamedAttribute attribute : attributes) {
       auto integer = dyn_cast<IntegerAttr>(attribute.getValue());
       if (!integer || !integer.getType().isSignlessInteger(64))
-        return emitError() << "attribute '" << attribute.getName().getValue()
+        return emitError() << "attribute '" << printable(attribute.getName())
                            << "' of a packing must be an i64, got "
                            << attribute.getValue() << " (C19)";
     }

@@ -11,6 +11,7 @@
 #include "sparseditto/Dialect/SparsePattern/IR/SparsePatternAttributes.h"
 #include "sparseditto/Dialect/SparsePattern/IR/SparsePatternOps.h"
 #include "sparseditto/Dialect/SparsePattern/IR/StrategyVerifier.h"
+#include "sparseditto/Support/Printable.h"
 
 using namespace mlir;
 using namespace mlir::sparsepattern;
@@ -69,7 +70,7 @@ verifyAnnotation(NamedAttribute attribute, Type type, bool onArgument,
                        << "' must be a dictionary of #sparsepattern.plan, got "
                        << attribute.getValue() << " (C35)";
   }
-  return emitError() << "unknown attribute '" << name
+  return emitError() << "unknown attribute '" << sparseditto::printable(name)
                      << "' of the sparsepattern dialect (C34)";
 }
 

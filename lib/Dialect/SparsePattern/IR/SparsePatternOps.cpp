@@ -10,9 +10,11 @@
 #include "PlanSyntax.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Builders.h"
+#include "sparseditto/Support/Printable.h"
 
 using namespace mlir;
 using namespace mlir::sparsepattern;
+using sparseditto::printable;
 
 //===----------------------------------------------------------------------===//
 // Custom syntax
@@ -228,9 +230,10 @@ LogicalResult SpmmOp::verify() {
     for (StrategyAttr strategy : getPlanAttr().getStrategies())
       if (strategy.getFamily() != getPackingAttr().getStrategy().getFamily())
         return emitOpError()
-               << "plan uses family '" << strategy.getFamily()
+               << "plan uses family '" << printable(strategy.getFamily())
                << "' but the weight is packed for '"
-               << getPackingAttr().getStrategy().getFamily() << "' (C30)";
+               << printable(getPackingAttr().getStrategy().getFamily())
+               << "' (C30)";
   return success();
 }
 
