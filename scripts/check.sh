@@ -48,7 +48,7 @@ if [ $quick -eq 0 ]; then
   "$lit" -sv --param build=build-static --xunit-xml-output="$results/static.xml" test/Install/static.test || true
 
   sd_say "fuzzing each reader for 5 s"
-  unittests/fuzz/run.sh 5 > "$results/fuzz.log" || true
+  FUZZ_JOBS=$(sd_jobs) SPARSEDITTO_JOBS=$(sd_jobs) unittests/fuzz/run.sh 5 > "$results/fuzz.log" || true
   cat "$results/fuzz.log"
   sed -n -e 's/^\(fuzz-[a-z-]*: .*nothing found\)$/PASS: \1/p' \
     -e 's/^\(fuzz-[a-z-]*: FOUND .*\)$/FAIL: \1/p' "$results/fuzz.log" > "$results/fuzz.txt"

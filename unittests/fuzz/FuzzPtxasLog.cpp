@@ -6,26 +6,23 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Fuzz.h"
 #include "sparseditto/Target/Ptxas.h"
-#include <cstdlib>
 
 using namespace sparseditto;
-
-static void check(bool condition) {
-  if (!condition)
-    std::abort();
-}
+using namespace sparseditto::fuzz;
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   llvm::StringRef text(reinterpret_cast<const char *>(data), size);
   PtxasReport report = parsePtxasLog(text);
-  check(report.log == text);
-  check(report.messages.size() <= 1000);
-  // Every kernel and message comes from a line of its own.
+  check(report.log == text, "the log is kept");
+  check(report.messages.size() <= 1000, "messages are bounded");
   size_t lines = text.count('\n') + 1;
-  check(report.kernels.size() + report.messages.size() <= lines);
-  check(report.ok() == report.firstError().empty());
+  check(report.kernels.size() + report.messages.size() <= lines,
+        "kernels and messages have lines of their own");
+  check(report.ok() == report.firstError().empty(), "a failure has an error");
   for (const KernelResources &kernel : report.kernels)
-    check(report.find(kernel.kernel, kernel.chip) != nullptr);
+    check(report.find(kernel.kernel, kernel.chip) != nullptr,
+          "a kernel is found by its name");
   return 0;
 }

@@ -12,22 +12,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Fuzz.h"
 #include "sparseditto/IO/TensorFile.h"
-#include "llvm/ADT/StringExtras.h"
-#include <cstdlib>
 
 using namespace sparseditto;
-
-static void check(bool condition) {
-  if (!condition)
-    std::abort();
-}
-
-static void checkError(llvm::Error error) {
-  std::string message = llvm::toString(std::move(error));
-  check(llvm::StringRef(message).starts_with("fuzz."));
-  check(llvm::all_of(message, [](char c) { return llvm::isPrint(c); }));
-}
+using namespace sparseditto::fuzz;
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   ReadOptions options;
@@ -35,7 +24,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   auto file = TensorFile::openBuffer(
       {data, data + size}, "fuzz." SPARSEDITTO_FUZZ_EXTENSION, options);
   if (!file) {
-    checkError(file.takeError());
+    checkError(file.takeError(), "fuzz.");
     return 0;
   }
   unsigned sum = 0;
@@ -43,13 +32,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const TensorInfo &info = (*file)->tensors()[i];
     llvm::Expected<Matrix> matrix = (*file)->load(i);
     if (!matrix) {
-      checkError(matrix.takeError());
+      checkError(matrix.takeError(), "fuzz.");
       continue;
     }
-    check(matrix->rows == info.rows && matrix->cols == info.cols);
-    check(matrix->type == info.type && matrix->originalShape == info.shape);
-    check(matrix->numBytes() == info.numBytes());
-    check(uintptr_t(matrix->data) % byteSize(matrix->type) == 0);
+    check(matrix->rows == info.rows && matrix->cols == info.cols &&
+              matrix->type == info.type && matrix->originalShape == info.shape,
+          "a matrix is what was announced");
+    check(matrix->numBytes() == info.numBytes(), "a matrix has its size");
+    check(uintptr_t(matrix->data) % byteSize(matrix->type) == 0,
+          "a matrix is aligned");
     for (uint8_t byte : matrix->bytes())
       sum += byte;
     (*file)->release(i);

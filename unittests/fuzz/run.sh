@@ -1,78 +1,119 @@
 #!/usr/bin/env bash
-# run.sh SECONDS [READER...]: builds the fuzz targets with clang and runs each
-# for SECONDS (all readers, or those named), printing one line for each.
-# Fails if one of them found something; the input that did it is kept.
+# run.sh SECONDS [TARGET...]: builds the fuzz targets with clang and runs each
+# for SECONDS (all targets, or those named), printing one line for each. Fails
+# if one of them found something; the input that did it is kept, and what was
+# learnt is the start of the next run.
 #
+#   SPARSEDITTO_FUZZ_BIN    directory of built targets (pack.sh); builds nothing
 #   SPARSEDITTO_FUZZ_BUILD  build directory        (default build-fuzz)
+#   SPARSEDITTO_FUZZ_WORK   inputs, logs, findings (default beside the targets)
 #   SPARSEDITTO_TEST_DATA   real files as seeds    (default ../shared/data)
 #   FUZZ_JOBS               targets at a time      (default 1)
+#   FUZZ_WORKERS            processes a target, which learn from one another
+#                                                  (default 1)
 #   CLANG                   the C compiler         (default clang-22)
 set -euo pipefail
 
-seconds=${1:?usage: run.sh SECONDS [READER...]}
+seconds=${1:?usage: run.sh SECONDS [TARGET...]}
 shift
-readers=("$@")
-[ ${#readers[@]} -gt 0 ] || readers=(safetensors npy npz mtx smtx ptxas-log)
+targets=("$@")
+[ ${#targets[@]} -gt 0 ] ||
+  targets=(safetensors npy npz mtx smtx package json ptxas-log sass ptx mlir)
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
 build=${SPARSEDITTO_FUZZ_BUILD:-$root/build-fuzz}
+binaries=${SPARSEDITTO_FUZZ_BIN:-$build/fuzz}
+work=${SPARSEDITTO_FUZZ_WORK:-$binaries}
 data=${SPARSEDITTO_TEST_DATA:-$root/../shared/data}
+workers=${FUZZ_WORKERS:-1}
 clang=${CLANG:-clang-22}
 
-if [ ! -f "$build/build.ninja" ]; then
-  mkdir -p "$build"
-  cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo \
-    -DCMAKE_C_COMPILER="$clang" -DCMAKE_CXX_COMPILER="${clang/clang/clang++}" \
-    -DSPARSEDITTO_BUILD_FUZZERS=ON -DSPARSEDITTO_BUILD_TESTS=OFF \
-    >"$build/configure.log" 2>&1 || { tail -n 20 "$build/configure.log"; exit 1; }
+if [ -z "${SPARSEDITTO_FUZZ_BIN:-}" ]; then
+  if [ ! -f "$build/build.ninja" ]; then
+    mkdir -p "$build"
+    cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+      -DCMAKE_C_COMPILER="$clang" -DCMAKE_CXX_COMPILER="${clang/clang/clang++}" \
+      -DSPARSEDITTO_STATIC=ON \
+      -DSPARSEDITTO_BUILD_FUZZERS=ON -DSPARSEDITTO_BUILD_TESTS=OFF \
+      >"$build/configure.log" 2>&1 || { tail -n 20 "$build/configure.log"; exit 1; }
+  fi
+  ninja -C "$build" ${SPARSEDITTO_JOBS:+-j "$SPARSEDITTO_JOBS"} sd-fuzzers \
+    >"$build/build.log" 2>&1 || { tail -n 40 "$build/build.log"; exit 1; }
 fi
-ninja -C "$build" sd-fuzzers >"$build/build.log" 2>&1 ||
-  { tail -n 40 "$build/build.log"; exit 1; }
 
 # Small real files are seeds as they are; of the large ones, the beginning.
-collect_seeds() {
-  local reader=$1 target=$2
-  mkdir -p "$target"
-  cp "$here/seeds/$reader/"* "$target/"
-  [ -d "$data" ] || return 0
-  find "$data" -name "*.$reader" -size -64k -exec cp {} "$target/" \;
+collect_real_files() {
+  local target=$1 folder=$2
+  find "$data" -name "*.$target" -size -64k -exec cp {} "$folder/" \;
   local large=()
-  mapfile -t large < <(find "$data" -name "*.$reader" -size +63k)
+  mapfile -t large < <(find "$data" -name "*.$target" -size +63k)
   for file in "${large[@]:0:4}"; do
-    head -c 4096 "$file" >"$target/$(basename "$file").head"
+    head -c 4096 "$file" >"$folder/$(basename "$file").head"
   done
-  chmod -R u+w "$target"
+}
+
+collect_seeds() {
+  local target=$1 folder=$2
+  mkdir -p "$folder"
+  cp "$here/seeds/$target/"* "$folder/"
+  case $target in
+    mlir)
+      # The dialect's own tests, cut where they are.
+      awk -v folder="$folder" 'FNR == 1 || /^\/\/ -----/ { part++ }
+        { print > (folder "/test" part) }' "$root"/test/Dialect/SparsePattern/*.mlir
+      ;;
+    safetensors | npy | npz | mtx | smtx)
+      [ ! -d "$data" ] || collect_real_files "$target" "$folder"
+      ;;
+  esac
+  chmod -R u+w "$folder"
 }
 
 run_one() {
-  local reader=$1 work=$build/fuzz/$1.work
-  mkdir -p "$work/corpus" "$work/findings"
-  collect_seeds "$reader" "$work/seeds"
+  local target=$1 folder=$work/$1.work
+  rm -f "$folder"/log*
+  mkdir -p "$folder/corpus" "$folder/findings"
+  collect_seeds "$target" "$folder/seeds"
   local dict=()
-  [ -f "$here/$reader.dict" ] && dict=("-dict=$here/$reader.dict")
-  local status=0
-  nice -n 19 "$build/fuzz/fuzz-$reader" "$work/corpus" "$work/seeds" \
-    -max_total_time="$seconds" -max_len=16384 -timeout=20 -rss_limit_mb=2048 \
-    -artifact_prefix="$work/findings/" -print_final_stats=1 "${dict[@]}" \
-    >"$work/log" 2>&1 || status=$?
-  local runs
-  runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$work/log")
-  local coverage
-  coverage=$(grep -o 'cov: [0-9]*' "$work/log" | tail -n 1 || true)
+  [ -f "$here/$target.dict" ] && dict=("-dict=$here/$target.dict")
+  local length=16384
+  # A module of this size takes a millisecond.
+  [ "$target" != mlir ] || length=4096
+  local processes=() worker
+  for ((worker = 1; worker <= workers; worker++)); do
+    nice -n 19 "$binaries/fuzz-$target" "$folder/corpus" "$folder/seeds" \
+      -max_total_time="$seconds" -max_len=$length -timeout=20 -rss_limit_mb=2048 \
+      -artifact_prefix="$folder/findings/" -print_final_stats=1 "${dict[@]}" \
+      >"$folder/log$worker" 2>&1 &
+    processes+=($!)
+  done
+  local status=0 process
+  for process in "${processes[@]}"; do
+    wait "$process" || status=1
+  done
+  local runs coverage
+  runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$folder"/log* |
+    awk '{ sum += $1 } END { print sum + 0 }')
+  coverage=$(grep -haoE 'cov: [0-9]+' "$folder"/log* | sort -k 2n | tail -n 1 || true)
   if [ "$status" -eq 0 ]; then
-    echo "fuzz-$reader: $seconds s, ${runs:-0} runs, ${coverage:-cov: 0}, nothing found"
+    local time="$seconds s"
+    [ "$workers" -eq 1 ] || time="$workers x $time"
+    echo "fuzz-$target: $time, $runs runs, ${coverage:-cov: 0}, nothing found"
   else
     local what
-    what=$(grep -m 1 -E '^SUMMARY|^==.*ERROR' "$work/log" || tail -n 1 "$work/log")
-    echo "fuzz-$reader: FOUND after ${runs:-0} runs: $what (inputs in $work/findings)"
+    what=$(grep -ham 1 -E '^check failed|runtime error:' "$folder"/log* | head -n 1 || true)
+    [ -n "$what" ] ||
+      what=$(grep -ham 1 -E '^SUMMARY|^==.*ERROR' "$folder"/log* | head -n 1 || true)
+    [ -n "$what" ] || what=$(tail -qn 1 "$folder"/log* | head -n 1 || true)
+    echo "fuzz-$target: FOUND after $runs runs: $what (inputs in $folder/findings)"
   fi
   return "$status"
 }
 
 failed=0
 running=0
-for reader in "${readers[@]}"; do
-  run_one "$reader" &
+for target in "${targets[@]}"; do
+  run_one "$target" &
   running=$((running + 1))
   if [ "$running" -ge "${FUZZ_JOBS:-1}" ]; then
     wait -n || failed=1
