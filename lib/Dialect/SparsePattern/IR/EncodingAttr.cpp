@@ -407,10 +407,15 @@ static Attribute parseEncoding(AsmParser &parser, bool isPart) {
   // getChecked() is a template over the storage, which only the file with the
   // generated definitions knows.
   auto emitError = [&] { return parser.emitError(location); };
-  if (failed(verify(emitError, *kind, axis, sizes, density, kept, fill, parts,
-                    shares)))
+  if (failed(EncodingAttr::verify(emitError, *kind, axis, sizes, density, kept,
+                                  fill, parts, shares)))
     return {};
-  return get(context, *kind, axis, sizes, density, kept, fill, parts, shares);
+  return EncodingAttr::get(context, *kind, axis, sizes, density, kept, fill,
+                           parts, shares);
+}
+
+Attribute EncodingAttr::parse(AsmParser &parser, Type) {
+  return parseEncoding(parser, /*isPart=*/false);
 }
 
 /// Prints the shortest decimal that reads back as the same double; MLIR's own
