@@ -10,6 +10,7 @@
 #include "sparseditto/Runtime/JSONFile.h"
 #include "sparseditto/Runtime/WorkerProcess.h"
 #include "sparseditto/Support/JSONFields.h"
+#include "sparseditto/Support/Printable.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/ErrorHandling.h"
@@ -276,13 +277,10 @@ static uint64_t makeSeed() {
 /// The end of what a worker said, on one line.
 static std::string lastWords(llvm::StringRef output) {
   output = output.trim();
-  if (output.size() > 400)
-    output = output.take_back(400);
-  std::string text = output.str();
-  for (char &c : text)
-    if (!llvm::isPrint(c))
-      c = ' ';
-  return text.empty() ? text : ": " + text;
+  if (output.empty())
+    return "";
+  return ": " +
+         printableLine(output.size() > 400 ? output.take_back(400) : output);
 }
 
 JobResult sparseditto::runJob(llvm::StringRef program, Job job,

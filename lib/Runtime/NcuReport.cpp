@@ -9,6 +9,7 @@
 #include "sparseditto/Runtime/NcuReport.h"
 #include "sparseditto/Support/Counters.h"
 #include "sparseditto/Support/Error.h"
+#include "sparseditto/Support/Printable.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include <cmath>
@@ -206,7 +207,7 @@ static llvm::StringRef findTable(llvm::StringRef text, NcuReport &report) {
       return text;
     if ((line.contains("==ERROR==") || line.contains("==WARNING==")) &&
         report.messages.size() < maxMessages)
-      report.messages.push_back(line.trim().take_front(300).str());
+      report.messages.push_back(printableLine(line.trim(), 300));
     text = rest;
   }
   return "";

@@ -18,3 +18,11 @@ std::string sparseditto::printable(llvm::StringRef text, size_t limit) {
     os << "...";
   return result;
 }
+
+std::string sparseditto::printableLine(llvm::StringRef text, size_t limit) {
+  std::string line = text.take_front(limit).str();
+  for (char &c : line)
+    if (!llvm::isPrint(c))
+      c = ' ';
+  return text.size() > limit ? line + "..." : line;
+}

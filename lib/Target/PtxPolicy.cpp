@@ -326,6 +326,8 @@ llvm::Error ModuleReader::variable(llvm::ArrayRef<PtxToken> text,
         return refuse("alignment " + text[i].text);
     } else if (word == ".v2" || word == ".v4") {
       count *= word == ".v2" ? 2 : 4;
+      if (count > maxPtxBytes)
+        return refuse("the size of '" + name + "'");
     } else if (word.front() == '.' && typeBytes(word) != 0) {
       element = typeBytes(word);
     } else if (word == "[") {
@@ -334,6 +336,9 @@ llvm::Error ModuleReader::variable(llvm::ArrayRef<PtxToken> text,
           (text[i + 1].text.getAsInteger(0, length) || length > maxPtxBytes))
         return refuse("the length of '" + name + "'");
       count *= length;
+      // Of several dimensions, before their product overflows.
+      if (count > maxPtxBytes)
+        return refuse("the size of '" + name + "'");
     } else if (word == "=") {
       initialized = true;
     } else if (word == ",") {

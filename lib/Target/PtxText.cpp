@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "PtxText.h"
+#include "sparseditto/Support/Printable.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace sparseditto;
@@ -22,7 +23,8 @@ bool PtxToken::isWord() const {
 
 llvm::Error sparseditto::ptxError(unsigned line, const llvm::Twine &text) {
   return llvm::createStringError(llvm::inconvertibleErrorCode(),
-                                 "PTX line " + llvm::Twine(line) + ": " + text);
+                                 "PTX line " + llvm::Twine(line) + ": " +
+                                     printableLine(text.str()));
 }
 
 llvm::Expected<std::vector<PtxToken>> sparseditto::tokenizePtx(StringRef text) {

@@ -111,6 +111,8 @@ TEST(NcuReport, Errors) {
                   "permission\n"),
             "no table of ncu --csv found; ncu says: ==ERROR== "
             "ERR_NVGPUCTRPERM - no permission");
+  EXPECT_EQ(error("==ERROR== kernel \x1b[2J\xff\n"),
+            "no table of ncu --csv found; ncu says: ==ERROR== kernel  [2J ");
   EXPECT_EQ(error("\"ID\",\"Kernel Name\n"),
             "ncu --csv: a quoted field does not end");
   EXPECT_EQ(error("\"ID\",\"Kernel Name\"\n\"0\",\"k\n"),

@@ -114,6 +114,12 @@ TEST(PtxPolicy, Rules) {
        "260 bytes of shared variables, the manifest says 256"},
       {"tile[256]", "tile[256], more[4]", "more than one variable"},
       {".shared", ".extern .shared", "external variable 'tile' with a size"},
+      // Sizes of several dimensions must not wrap around.
+      {".b8 tile[256]", ".b8 tile[4194304][4194303][5]", "the size of 'tile'"},
+      {".b8 tile[256]", ".v4 .v4 .v4 .v4 .v4 .v4 .v4 .v4 .v4 .v4 .v4 .v4 .b8 x",
+       "the size of ''"},
+      {".pragma \"nounroll\"", ".pragma \"a\nb\"",
+       "pragma 'a b' is not allowed"},
       {".shared .align 16 .b8 tile[256]",
        ".extern .shared .align 16 .b8 tile[]", ""},
       {".pragma \"nounroll\";", ".local .align 16 .b8 stack[32768];",

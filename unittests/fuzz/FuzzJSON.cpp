@@ -89,6 +89,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   auto nothing = [](const auto &) {};
   checkReader(*value, Job::fromJSON, toJSON, nothing);
   checkReader(*value, JobResult::fromJSON, toJSON, nothing);
+  checkReader(*value, ModuleJob::fromJSON, toJSON, nothing);
+  checkReader(*value, ModuleJobResult::fromJSON, toJSON, nothing);
   checkReader(*value, Measurement::fromJSON, toJSON, nothing);
   checkReader(*value, FloorCurve::fromJSON, toJSON, inspectFloor);
   checkReader(*value, strategyFromJSON, toJSONFree, nothing);

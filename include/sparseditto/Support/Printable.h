@@ -18,6 +18,10 @@ namespace sparseditto {
 /// non-ASCII bytes, quotes and backslashes escaped, cut after `limit` bytes.
 std::string printable(llvm::StringRef text, size_t limit = 60);
 
+/// A whole message that quotes text from outside, on one line: every byte that
+/// is not printable ASCII is a space, and it is cut after `limit` bytes.
+std::string printableLine(llvm::StringRef text, size_t limit = 400);
+
 } // namespace sparseditto
 
 #endif // SPARSEDITTO_SUPPORT_PRINTABLE_H

@@ -158,6 +158,10 @@ public:
       } else if (type == "thinking") {
         reply.reasoning += stringAt(block, "thinking");
       } else if (type == "tool_use") {
+        // The result goes back under this id, beside the block as it came.
+        if (stringAt(block, "id").empty())
+          return fail(ChatErrorKind::Malformed,
+                      "a tool call of the response has no \"id\"");
         const Json *input = find(block, "input");
         reply.message.toolCalls.push_back({stringAt(block, "id"),
                                            stringAt(block, "name"),

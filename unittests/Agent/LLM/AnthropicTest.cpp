@@ -126,6 +126,19 @@ TEST(Anthropic, SchemaWhereItCanBeStrictElseWords) {
             std::string::npos);
 }
 
+TEST(Anthropic, CallsNeedAnId) {
+  // Without one its result could not be sent.
+  Server server({Server::reply(
+      200, message(R"([{"type": "tool_use", "name": "look", "input": {}}])",
+                   "tool_use"))});
+  auto provider = providerFor(anthropic(server));
+  ChatError error = failure(provider->complete(ask(), {}));
+  EXPECT_EQ(error.kind, ChatErrorKind::Malformed);
+  EXPECT_NE(error.message.find("a tool call of the response has no \"id\""),
+            std::string::npos)
+      << error.message;
+}
+
 TEST(Anthropic, StopReasons) {
   Server server({Server::reply(200, message("[]", "refusal")),
                  Server::reply(200, message("[]", "max_tokens")),
