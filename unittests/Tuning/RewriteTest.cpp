@@ -287,13 +287,16 @@ TEST_F(RewriteTest, CompilerThatDies) {
 }
 
 TEST_F(RewriteTest, EndlessCompilation) {
-  // Short to write, long to compile: eight million products, each of the last.
+  // Short to write, long to compile: two million instructions, each on the
+  // last. Products alone would be reassociated to a few squares.
   std::string chain = "%q0 = llvm.load volatile %arg0 {alignment = 4 : i64} : "
                       "!llvm.ptr<1> -> vector<1024xi32>\n";
-  for (int i = 0; i < 8000; ++i)
-    chain += llvm::formatv("%q{0} = arith.muli %q{1}, %q0 : vector<1024xi32>\n",
+  for (int i = 0; i < 1000; ++i)
+    chain += llvm::formatv("%p{0} = arith.muli %q{1}, %q0 : vector<1024xi32>\n"
+                           "%q{0} = arith.xori %p{0}, %q{1} : "
+                           "vector<1024xi32>\n",
                            i + 1, i);
-  chain += "%last = vector.reduction <xor>, %q8000 : vector<1024xi32> into i32\n"
+  chain += "%last = vector.reduction <xor>, %q1000 : vector<1024xi32> into i32\n"
            "llvm.store volatile %last, %arg3 {alignment = 2 : i64} : i32, "
            "!llvm.ptr<1>";
   IsolationLimits limits;
