@@ -47,7 +47,9 @@ private:
 
   llvm::Type *outputType(unsigned i) const;
   llvm::Value *read(llvm::StringRef operand, llvm::Type *type);
-  void write(llvm::StringRef operand, llvm::Value *value) { Registers[operand] = value; }
+  void write(llvm::StringRef operand, llvm::Value *value) {
+    Registers[operand] = value;
+  }
   llvm::Value *pointer(llvm::StringRef bracketed, unsigned space);
   llvm::Value *convert(llvm::Value *value, llvm::Type *type);
   llvm::Type *typeOf(llvm::StringRef ptx) const;

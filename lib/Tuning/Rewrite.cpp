@@ -55,9 +55,8 @@ static std::string nearestLine(llvm::StringRef text, llvm::StringRef before) {
     return llvm::formatv(
         "its first {0} lines are at line {1}, then line {2} is {3} and not {4}",
         best, at + 1, at + best + 1,
-        at + best < lines.size()
-            ? quoted(lines[at + best].trim(), maxShownText)
-            : std::string("the end"),
+        at + best < lines.size() ? quoted(lines[at + best].trim(), maxShownText)
+                                 : std::string("the end"),
         quoted(wanted[best].trim(), maxShownText));
   llvm::StringRef first = wanted.front().trim().take_front(maxShownText);
   unsigned nearest = ~0u;
@@ -100,8 +99,7 @@ sparseditto::applyEdits(llvm::StringRef text,
       std::string where;
       for (size_t k = 0; k < std::min<size_t>(places.size(), maxShownLines);
            ++k)
-        where +=
-            (k ? ", " : "") + std::to_string(lineAt(result, places[k]));
+        where += (k ? ", " : "") + std::to_string(lineAt(result, places[k]));
       if (places.size() > maxShownLines)
         where += ", ...";
       return refuse("'before' must occur once and occurs " +
@@ -174,8 +172,8 @@ static std::string withPlaces(llvm::StringRef diagnostic,
   const std::string place = (isolatedSourceName + ":").str();
   std::string lines;
   size_t done = 0;
-  for (size_t at = diagnostic.find("; " + place);
-       at != llvm::StringRef::npos; at = diagnostic.find("; " + place, done)) {
+  for (size_t at = diagnostic.find("; " + place); at != llvm::StringRef::npos;
+       at = diagnostic.find("; " + place, done)) {
     lines += diagnostic.slice(done, at).str() + "\n";
     done = at + 2;
   }
@@ -243,9 +241,8 @@ struct DiffLine {
 /// Beyond this many pairs of lines the middle counts as replaced as a whole.
 static constexpr size_t maxPairs = size_t(16) << 20;
 
-static std::vector<DiffLine>
-diffLines(llvm::ArrayRef<llvm::StringRef> before,
-          llvm::ArrayRef<llvm::StringRef> after) {
+static std::vector<DiffLine> diffLines(llvm::ArrayRef<llvm::StringRef> before,
+                                       llvm::ArrayRef<llvm::StringRef> after) {
   std::vector<DiffLine> result, tail;
   while (!before.empty() && !after.empty() && before[0] == after[0]) {
     result.push_back({' ', before[0]});
@@ -264,17 +261,15 @@ diffLines(llvm::ArrayRef<llvm::StringRef> before,
     std::vector<uint32_t> common(rows * columns);
     for (size_t r = before.size(); r-- > 0;)
       for (size_t c = after.size(); c-- > 0;)
-        common[r * columns + c] =
-            before[r] == after[c]
-                ? common[(r + 1) * columns + c + 1] + 1
-                : std::max(common[(r + 1) * columns + c],
-                           common[r * columns + c + 1]);
+        common[r * columns + c] = before[r] == after[c]
+                                      ? common[(r + 1) * columns + c + 1] + 1
+                                      : std::max(common[(r + 1) * columns + c],
+                                                 common[r * columns + c + 1]);
     while (i < before.size() && k < after.size())
       if (before[i] == after[k]) {
         result.push_back({' ', before[i]});
         ++i, ++k;
-      } else if (common[(i + 1) * columns + k] >=
-                 common[i * columns + k + 1]) {
+      } else if (common[(i + 1) * columns + k] >= common[i * columns + k + 1]) {
         result.push_back({'-', before[i++]});
       } else {
         result.push_back({'+', after[k++]});
@@ -318,10 +313,10 @@ std::string sparseditto::lineDiff(llvm::StringRef before, llvm::StringRef after,
       hunk += lines[j].kind;
       hunk += lines[j].text.str() + "\n";
     }
-    result += llvm::formatv("@@ -{0},{1} +{2},{3} @@\n", old, oldCount, now,
-                            nowCount)
-                  .str() +
-              hunk;
+    result +=
+        llvm::formatv("@@ -{0},{1} +{2},{3} @@\n", old, oldCount, now, nowCount)
+            .str() +
+        hunk;
     old += oldCount;
     now += nowCount;
     i = end;

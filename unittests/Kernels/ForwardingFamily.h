@@ -29,9 +29,9 @@ public:
                     unsigned computeCapability) const override {
     return base.check(strategy, problem, computeCapability);
   }
-  std::vector<Strategy>
-  candidates(const PatternReport &report, const Problem &problem,
-             unsigned computeCapability) const override {
+  std::vector<Strategy> candidates(const PatternReport &report,
+                                   const Problem &problem,
+                                   unsigned computeCapability) const override {
     return base.candidates(report, problem, computeCapability);
   }
   CostModel cost(const PatternReport &report, const Problem &problem,
@@ -45,12 +45,10 @@ public:
   llvm::Expected<Matrix> unpack(const PackedWeight &packed) const override {
     return base.unpack(packed);
   }
-  llvm::Expected<BuiltKernel> build(mlir::MLIRContext &context,
-                                    const Problem &problem,
-                                    const Strategy &strategy,
-                                    const PackedWeight &packed,
-                                    unsigned computeCapability,
-                                    llvm::StringRef symbol) const override {
+  llvm::Expected<BuiltKernel>
+  build(mlir::MLIRContext &context, const Problem &problem,
+        const Strategy &strategy, const PackedWeight &packed,
+        unsigned computeCapability, llvm::StringRef symbol) const override {
     return base.build(context, problem, strategy, packed, computeCapability,
                       symbol);
   }

@@ -54,8 +54,7 @@ TEST(Edits, BeforeMustOccurOnce) {
 }
 
 TEST(Edits, MustChangeSomething) {
-  EXPECT_EQ(edited("a", {{"", "x"}}),
-            "error: edit 1 of 1: 'before' is empty");
+  EXPECT_EQ(edited("a", {{"", "x"}}), "error: edit 1 of 1: 'before' is empty");
   EXPECT_EQ(edited("a", {{"a", "a"}}),
             "error: edit 1 of 1: 'before' and 'after' are the same");
 }
@@ -107,13 +106,12 @@ protected:
   CheckResult check(const CachedKernel &kernel) {
     mlir::DialectRegistry registry;
     registerKernelDialects(registry);
-    mlir::MLIRContext context(registry,
-                              mlir::MLIRContext::Threading::DISABLED);
+    mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
     auto module =
         mlir::parseSourceString<mlir::ModuleOp>(kernel.mlir, &context);
     EXPECT_TRUE(module);
-    auto executor = llvm::cantFail(
-        EmulatorExecutor::create(*module, kernel.manifest));
+    auto executor =
+        llvm::cantFail(EmulatorExecutor::create(*module, kernel.manifest));
     CheckOptions options;
     options.n = {1, 3, 17};
     options.onlyGivenN = true;
@@ -278,9 +276,9 @@ TEST_F(RewriteTest, CompilerThatDies) {
            "llvm.mlir.addressof @" +
            other + " : !llvm.ptr<4>\nllvm.return %p : !llvm.ptr<4>\n}\n";
   };
-  auto kernel = build({{"gpu.func @", holds("sd_a", "sd_b") +
-                                          holds("sd_b", "sd_a") +
-                                          "gpu.func @"}});
+  auto kernel =
+      build({{"gpu.func @",
+              holds("sd_a", "sd_b") + holds("sd_b", "sd_a") + "gpu.func @"}});
   EXPECT_EQ(kernel->status, CandidateStatus::Crashed) << kernel->message;
   EXPECT_EQ(kernel->message.find("the compiler died of signal"), 0u)
       << kernel->message;
@@ -296,9 +294,10 @@ TEST_F(RewriteTest, EndlessCompilation) {
                            "%q{0} = arith.xori %p{0}, %q{1} : "
                            "vector<1024xi32>\n",
                            i + 1, i);
-  chain += "%last = vector.reduction <xor>, %q1000 : vector<1024xi32> into i32\n"
-           "llvm.store volatile %last, %arg3 {alignment = 2 : i64} : i32, "
-           "!llvm.ptr<1>";
+  chain +=
+      "%last = vector.reduction <xor>, %q1000 : vector<1024xi32> into i32\n"
+      "llvm.store volatile %last, %arg3 {alignment = 2 : i64} : i32, "
+      "!llvm.ptr<1>";
   IsolationLimits limits;
   limits.timeoutSeconds = 1;
   auto kernel = build({{first, first + "\n" + chain}}, limits);
@@ -355,7 +354,8 @@ TEST_F(RewriteTest, WrongKernelsAreForTheChecker) {
   CheckResult result = check(*kernel);
   EXPECT_EQ(result.status, CheckStatus::LaunchFailed);
   ASSERT_TRUE(result.failure);
-  EXPECT_NE(result.failure->message.find("uninitialized-shared"), std::string::npos)
+  EXPECT_NE(result.failure->message.find("uninitialized-shared"),
+            std::string::npos)
       << result.failure->message;
 }
 

@@ -44,8 +44,8 @@ llvm::Expected<RewrittenText> rewrittenText(const Rewrite &rewrite,
 /// The kernel of a rewrite: parsed, checked by the policy of candidates against
 /// the base's manifest and compiled in a child process, then assembled as any
 /// other. Never fails: what the policy refuses is Illegal, what does not parse,
-/// verify or lower LoweringFailed with the diagnostics above their lines, and so
-/// on. Nothing is run.
+/// verify or lower LoweringFailed with the diagnostics above their lines, and
+/// so on. Nothing is run.
 std::shared_ptr<const CachedKernel>
 buildRewrite(RewrittenText text, const CachedKernel &base, const Chip &chip,
              const PtxasOptions &ptxas, const IsolationLimits &limits = {});

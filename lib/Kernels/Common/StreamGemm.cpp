@@ -102,9 +102,10 @@ void StreamEmitter::product(Val rowTile) {
   reduceAndStore();
 }
 
-/// Waits for X, with the weights requested first: ptxas moves plain loads behind
-/// a wait for cp.async, which then holds them for as long as X takes (18 of 24
-/// loads of nm at N = 1), but not across a warp barrier, which costs nothing.
+/// Waits for X, with the weights requested first: ptxas moves plain loads
+/// behind a wait for cp.async, which then holds them for as long as X takes (18
+/// of 24 loads of nm at N = 1), but not across a warp barrier, which costs
+/// nothing.
 void StreamEmitter::waitForStaged(unsigned pendingGroups) {
   e.warpBarrier();
   e.cpAsyncWait(pendingGroups);
