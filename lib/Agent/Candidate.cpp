@@ -7,14 +7,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "sparseditto/Agent/Candidate.h"
-#include "sparseditto/Agent/EventSink.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/xxhash.h"
 
 using namespace sparseditto;
-
-EventSink::~EventSink() = default;
 
 static constexpr struct {
   CandidateStatus status;
@@ -72,4 +69,102 @@ std::string Proposal::key() const {
   return rewrite->base.str() + "+" +
          llvm::utohexstr(llvm::xxh3_64bits(llvm::StringRef(changed)),
                          /*LowerCase=*/true, /*Width=*/16);
+}
+
+static constexpr size_t maxText = 1500, maxItems = 8, maxSass = 40,
+                        maxCounters = 64, maxItemText = 200;
+
+static void cut(std::string &text, size_t limit) {
+  if (text.size() <= limit)
+    return;
+  text.resize(limit);
+  // No half of a character at the end.
+  text = llvm::json::fixUTF8(text);
+  text += "...";
+}
+
+static void cut(std::vector<std::string> &items, size_t limit) {
+  if (items.size() > limit) {
+    size_t more = items.size() - limit;
+    items.resize(limit);
+    items.push_back(std::to_string(more) + " more");
+  }
+  for (std::string &item : items)
+    cut(item, maxItemText);
+}
+
+void sparseditto::boundFeedback(Candidate &candidate) {
+  cut(candidate.message, maxText);
+  cut(candidate.mismatch, maxText);
+  cut(candidate.proposal.reason, maxText);
+  KernelFacts &facts = candidate.facts;
+  cut(facts.advisories, maxItems);
+  cut(facts.sass, maxSass);
+  cut(facts.bottleneck, maxText);
+  while (facts.counters.size() > maxCounters)
+    facts.counters.erase(std::prev(facts.counters.end()));
+}
+
+llvm::json::Object sparseditto::toJSON(const Candidate &candidate) {
+  using llvm::json::fixUTF8;
+  const Proposal &proposal = candidate.proposal;
+  llvm::json::Object object{
+      {"n", candidate.n},
+      {"round", candidate.round},
+      {"strategy", proposal.useLibrary ? "library" : proposal.strategy.str()},
+      {"status", name(candidate.status)},
+      {"predicted_us", proposal.predictedMicroseconds},
+      {"reason", fixUTF8(proposal.reason)}};
+  auto text = [&](llvm::StringRef key, const std::string &value) {
+    if (!value.empty())
+      object[key] = fixUTF8(value);
+  };
+  auto number = [&](llvm::StringRef key, double value) {
+    if (value > 0)
+      object[key] = value;
+  };
+  auto list = [&](llvm::StringRef key, const std::vector<std::string> &items) {
+    llvm::json::Array array;
+    for (const std::string &item : items)
+      array.push_back(fixUTF8(item));
+    if (!array.empty())
+      object[key] = std::move(array);
+  };
+  text("chip", candidate.chip);
+  text("source", candidate.source);
+  number("us", candidate.microseconds);
+  number("dense_us", candidate.denseMicroseconds);
+  number("floor_us", candidate.floorMicroseconds);
+  text("message", candidate.message);
+  text("mismatch", candidate.mismatch);
+  text("same_as", candidate.sameAs);
+  const KernelFacts &facts = candidate.facts;
+  if (facts.registers) {
+    object["registers"] = facts.registers;
+    object["spill_bytes"] = facts.spillBytes;
+    object["shared_bytes"] = facts.sharedBytes;
+  }
+  list("advisories", facts.advisories);
+  list("sass", facts.sass);
+  text("bottleneck", facts.bottleneck);
+  text("binary", facts.binaryHash);
+  if (!facts.counters.empty()) {
+    llvm::json::Object counters;
+    for (const auto &[counter, value] : facts.counters)
+      counters[fixUTF8(counter)] = value;
+    object["counters"] = std::move(counters);
+  }
+  if (const std::optional<Rewrite> &rewrite = proposal.rewrite) {
+    llvm::json::Array edits;
+    for (const KernelEdit &edit : rewrite->edits)
+      edits.push_back(llvm::json::Object{{"before", fixUTF8(edit.before)},
+                                         {"after", fixUTF8(edit.after)}});
+    llvm::json::Object rewritten{{"base", rewrite->base.str()},
+                                 {"symbol", fixUTF8(rewrite->symbol)},
+                                 {"edits", std::move(edits)}};
+    if (!rewrite->text.empty())
+      rewritten["text"] = fixUTF8(rewrite->text);
+    object["rewrite"] = std::move(rewritten);
+  }
+  return object;
 }

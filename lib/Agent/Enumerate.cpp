@@ -33,6 +33,7 @@ public:
   llvm::StringRef name() const override {
     return isRandom ? "random" : "exhaustive";
   }
+  bool isBaseline() const override { return true; }
 
   llvm::Expected<std::vector<Proposal>> propose(const ProposalState &state,
                                                 unsigned k) override {

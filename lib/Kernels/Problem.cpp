@@ -81,3 +81,26 @@ std::string Strategy::str() const {
   os << '}';
   return text;
 }
+
+std::optional<Strategy> sparseditto::parseStrategy(llvm::StringRef text) {
+  constexpr size_t maxKnobs = 256;
+  Strategy strategy;
+  auto [family, rest] = text.split('{');
+  if (family.empty() || !rest.consume_back("}"))
+    return std::nullopt;
+  strategy.family = family.str();
+  while (!rest.empty()) {
+    auto [knob, others] = rest.split(',');
+    auto [name, number] = knob.split('=');
+    int64_t value = 0;
+    if (name.empty() || number.getAsInteger(10, value) || strategy.get(name) ||
+        strategy.knobs.size() == maxKnobs)
+      return std::nullopt;
+    strategy.set(name, value);
+    rest = others;
+  }
+  // One spelling for each strategy: no comma at the end, no "+1".
+  if (strategy.str() != text)
+    return std::nullopt;
+  return strategy;
+}

@@ -138,6 +138,7 @@ json::Value Job::toJSON() const {
                       {"all_variants", allVariants},
                       {"max_one_hot_launches", maxOneHotLaunches},
                       {"time_n", toArray(timeN)},
+                      {"rival", rival},
                       {"seed", int64_t(seed)},
                       {"policy", policy}};
   if (module)
@@ -164,6 +165,7 @@ llvm::Expected<Job> Job::fromJSON(const json::Value &value) {
   fields.boolean("all_variants", job.allVariants);
   fields.integer("max_one_hot_launches", 1, maxExtent, job.maxOneHotLaunches);
   readSizes(fields, "time_n", job.timeN);
+  fields.string("rival", job.rival);
   fields.integer("seed", 0, maxInt64, job.seed);
   fields.boolean("policy", job.policy);
   if (const json::Value *module = fields.find("module")) {
@@ -178,10 +180,28 @@ llvm::Expected<Job> Job::fromJSON(const json::Value &value) {
   return job;
 }
 
-json::Value JobResult::toJSON() const {
+static json::Array toArray(llvm::ArrayRef<Measurement> measurements) {
   json::Array times;
   for (const Measurement &measurement : measurements)
     times.push_back(measurement.toJSON());
+  return times;
+}
+
+static void readMeasurements(JSONFields &fields, llvm::StringRef key,
+                             std::vector<Measurement> &out) {
+  const json::Array *items = fields.array(key, 0, 4096);
+  if (!items)
+    return;
+  for (const json::Value &item : *items) {
+    llvm::Expected<Measurement> measurement = Measurement::fromJSON(item);
+    if (measurement)
+      out.push_back(std::move(*measurement));
+    else
+      fields.take(measurement.takeError());
+  }
+}
+
+json::Value JobResult::toJSON() const {
   json::Object object{{"schema", 1},
                       {"nonce", nonce},
                       {"status", name(status)},
@@ -198,7 +218,8 @@ json::Value JobResult::toJSON() const {
                       {"local_bytes", localBytes},
                       {"static_shared_bytes", staticSharedBytes},
                       {"compiled_by_driver", compiledByDriver},
-                      {"measurements", std::move(times)},
+                      {"measurements", toArray(measurements)},
+                      {"rivals", toArray(rivals)},
                       {"seconds", seconds},
                       {"sandbox_missing", json::fixUTF8(sandboxMissing)}};
   if (module)
@@ -226,14 +247,8 @@ llvm::Expected<JobResult> JobResult::fromJSON(const json::Value &value) {
   fields.integer("local_bytes", 0, maxExtent, result.localBytes);
   fields.integer("static_shared_bytes", 0, maxExtent, result.staticSharedBytes);
   fields.boolean("compiled_by_driver", result.compiledByDriver);
-  if (const json::Array *items = fields.array("measurements", 0, 4096))
-    for (const json::Value &item : *items) {
-      llvm::Expected<Measurement> measurement = Measurement::fromJSON(item);
-      if (measurement)
-        result.measurements.push_back(std::move(*measurement));
-      else
-        fields.take(measurement.takeError());
-    }
+  readMeasurements(fields, "measurements", result.measurements);
+  readMeasurements(fields, "rivals", result.rivals);
   fields.number("seconds", result.seconds);
   fields.string("sandbox_missing", result.sandboxMissing);
   if (const json::Value *module = fields.find("module")) {

@@ -10,6 +10,7 @@
 #include "mlir/IR/DialectResourceBlobManager.h"
 #include "mlir/IR/Threading.h"
 #include "mlir/Pass/PassManager.h"
+#include "sparseditto/Agent/Transcript.h"
 #include "sparseditto/Analysis/Analyze.h"
 #include "sparseditto/Dialect/SparsePattern/IR/SparsePatternOps.h"
 #include "sparseditto/Kernels/Family.h"
@@ -20,8 +21,10 @@
 #include "sparseditto/Transforms/Pipelines.h"
 #include "sparseditto/Transforms/Products.h"
 #include "sparseditto/Transforms/Strategies.h"
-#include "sparseditto/Tuning/CandidateBuilder.h"
+#include "sparseditto/Tuning/Agents.h"
 #include "sparseditto/Tuning/Choose.h"
+#include "sparseditto/Tuning/Database.h"
+#include "sparseditto/Tuning/Evaluators.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <set>
 
@@ -49,7 +52,7 @@ struct Decision {
 struct Product : ConstantProduct {
   PatternReport report;
   std::vector<Decision> decisions;
-  std::vector<Candidate> history;
+  EventBuffer events;
   int64_t packedBytes = 0; ///< Of the copies that the decisions read.
 };
 
@@ -68,17 +71,25 @@ public:
   void runOnOperation() override;
 
 private:
-  /// What is wrong with the options.
-  llvm::Error checkOptions() const;
+  /// Fails with what is wrong with the options; opens what they name.
+  llvm::Error prepareOptions();
+  bool isReplay() const { return agent == "replay"; }
   /// Converts linalg products; keeps in `left` why others are not converted.
   LogicalResult convertLinalg();
   LogicalResult collect(std::vector<Product> &products);
   LogicalResult decide(Product &product, const Chip &chip, KernelCache &cache,
                        unsigned threads);
   void printSummary(ArrayRef<Product> products);
-  LogicalResult writeTranscript(ArrayRef<Product> products);
+  void printTimes(llvm::raw_ostream &os, ArrayRef<Product> products) const;
+  LogicalResult writeTranscript(MutableArrayRef<Product> products);
 
   std::vector<std::string> left;
+  // Shared by all products of a run; a clone of the pass makes its own.
+  std::shared_ptr<SourceChain> sources;
+  std::shared_ptr<const Transcript> recorded;
+  std::shared_ptr<const TuningDatabase> records;
+  std::shared_ptr<TranscriptWriter> writer;
+  std::function<double()> clock;
 };
 
 } // namespace
@@ -105,9 +116,22 @@ static bool isLeftToLibrary(const Product &product) {
                       [](const Decision &d) { return d.choice.useLibrary; });
 }
 
-llvm::Error SparseAgentLower::checkOptions() const {
-  if (auto source = createProposalSource(agent); !source)
-    return source.takeError();
+llvm::Error SparseAgentLower::prepareOptions() {
+  clock = secondsFromNow();
+  sources.reset();
+  recorded.reset();
+  records.reset();
+  writer.reset();
+  if (!isReplay()) {
+    AgentOptions agents;
+    agents.configFile = llmConfig;
+    auto chain = SourceChain::create(agent, agentFactory(std::move(agents)));
+    if (!chain)
+      return chain.takeError();
+    sources = std::move(*chain);
+  } else if (transcript.empty()) {
+    return llvm::createStringError("agent=replay needs transcript=FILE");
+  }
   for (int64_t tokens : n)
     if (tokens < 1 || tokens > INT32_MAX)
       return llvm::createStringError(
@@ -119,7 +143,35 @@ llvm::Error SparseAgentLower::checkOptions() const {
   if (format != "ptx" && format != "cubin" && format != moduleFormat)
     return llvm::createStringError(
         "expected a format of ptx, cubin or module, got '" + format + "'");
-  return checkFamilies(family);
+  if (llvm::Error error = checkFamilies(family))
+    return error;
+  if (budgetSeconds < 0)
+    return llvm::createStringError(
+        "expected budget-seconds of at least 0, got " +
+        std::to_string(budgetSeconds));
+  if (!database.empty()) {
+    auto opened = TuningDatabase::open(database, environmentHere());
+    if (!opened)
+      return opened.takeError();
+    records = std::move(*opened);
+  }
+  if (isReplay()) {
+    auto read = Transcript::read(transcript);
+    if (!read)
+      return read.takeError();
+    recorded = std::make_shared<Transcript>(std::move(*read));
+  } else if (!transcript.empty()) {
+    // Said before any work is done.
+    auto opened = TranscriptWriter::create(
+        transcript, "sparse-agent-lower",
+        llvm::json::Object{{"agent", agent},
+                           {"chips", llvm::json::Array{target}},
+                           {"times", name(TimeSource::Predicted)}});
+    if (!opened)
+      return opened.takeError();
+    writer = std::move(*opened);
+  }
+  return llvm::Error::success();
 }
 
 LogicalResult SparseAgentLower::convertLinalg() {
@@ -160,9 +212,17 @@ LogicalResult SparseAgentLower::decide(Product &product, const Chip &chip,
   product.report = std::move(*report);
 
   ChooseOptions options;
-  options.agent = agent;
+  options.sources = sources;
   options.families.assign(family.begin(), family.end());
   options.budget = iterations;
+  options.label = product.name.empty() ? product.place : product.name;
+  options.events = writer ? &product.events : nullptr;
+  options.database = records.get();
+  options.replay = recorded.get();
+  options.loop.clock = clock;
+  options.loop.requireAgent = requireAgent;
+  if (budgetSeconds > 0)
+    options.loop.seconds = double(budgetSeconds);
   int64_t tokens = cast<ShapedType>(op.getActivations().getType())
                        .getDimSize(op.getTokenDim());
   if (!ShapedType::isDynamic(tokens))
@@ -171,17 +231,14 @@ LogicalResult SparseAgentLower::decide(Product &product, const Chip &chip,
     options.ns.assign(n.begin(), n.end());
 
   CandidateBuilder builder(weight, cache);
-  auto evaluate = [&](const Proposal &proposal, int64_t at) {
-    return builder.build(proposal, product.problem, at, chip).candidate;
-  };
-  llvm::Expected<std::vector<Choice>> choices =
-      choosePlan(product.report, product.problem, chip, options, evaluate,
-                 &product.history);
-  if (!choices)
-    return op->emitError() << llvm::toString(choices.takeError());
+  CompiledEvaluator evaluator(product.problem, builder);
+  llvm::Expected<std::vector<std::vector<Choice>>> plans =
+      choosePlans(product.report, product.problem, &chip, options, evaluator);
+  if (!plans)
+    return op->emitError() << llvm::toString(plans.takeError());
 
   std::set<std::string> copies;
-  for (Choice &choice : *choices) {
+  for (Choice &choice : plans->front()) {
     Decision decision;
     if (!choice.useLibrary) {
       llvm::Expected<const PackedWeight *> copy =
@@ -213,6 +270,37 @@ static std::string resourceText(const CachedKernel &kernel) {
                               : "no spills");
 }
 
+/// Where the times of the table come from, and what they cost.
+void SparseAgentLower::printTimes(llvm::raw_ostream &os,
+                                  ArrayRef<Product> products) const {
+  size_t measured = 0, all = 0;
+  for (const Product &product : products)
+    for (const Decision &decision : product.decisions) {
+      ++all;
+      measured += decision.choice.microseconds > 0;
+    }
+  if (measured)
+    os << llvm::formatv("{0} of {1} times were measured in an earlier run, the "
+                        "others are predicted",
+                        measured, all);
+  else
+    os << "times are predicted, not measured";
+  std::string spent = sources ? sources->spentText() : "";
+  if (isReplay())
+    os << "; replayed from '" << transcript << "'";
+  else if (spent.empty())
+    os << "; no language model was asked";
+  else
+    os << "; spent: " << spent;
+  os << "\n";
+  if (sources)
+    for (const std::string &end : sources->ended())
+      os << "agent " << end << "\n";
+  if (records)
+    for (const std::string &message : records->messages())
+      os << message << "\n";
+}
+
 void SparseAgentLower::printSummary(ArrayRef<Product> products) {
   llvm::raw_ostream &os = llvm::errs();
   os << "agent " << agent << ", " << target << ": "
@@ -235,8 +323,12 @@ void SparseAgentLower::printSummary(ArrayRef<Product> products) {
                  llvm::formatv("{0:F3}", product.report.density()),
                  choice.rangeText(),
                  choice.useLibrary ? "dense library" : choice.strategy.str(),
-                 llvm::formatv("{0:F1}", choice.predictedMicroseconds),
-                 llvm::formatv("{0:F1}", choice.libraryMicroseconds),
+                 llvm::formatv("{0:F1}", choice.microseconds > 0
+                                             ? choice.microseconds
+                                             : choice.predictedMicroseconds),
+                 llvm::formatv("{0:F1}", choice.denseMicroseconds > 0
+                                             ? choice.denseMicroseconds
+                                             : choice.libraryMicroseconds),
                  decision.kernel ? resourceText(*decision.kernel) : "-",
                  choice.reason});
     }
@@ -249,60 +341,35 @@ void SparseAgentLower::printSummary(ArrayRef<Product> products) {
         keepsDense ? "; those that the dense library serves at "
                      "some N stay dense as well"
                    : "");
-    os << "times are predicted, not measured; no language model was asked\n";
+    printTimes(os, products);
   }
   for (const std::string &reason : left)
     os << "left to the host: " << reason << "\n";
 }
 
-LogicalResult SparseAgentLower::writeTranscript(ArrayRef<Product> products) {
-  std::error_code error;
-  llvm::raw_fd_ostream os(transcript, error);
-  if (error)
-    return emitError(getOperation().getLoc())
-           << "transcript '" << transcript << "': " << error.message();
-  for (const Product &product : products)
+LogicalResult
+SparseAgentLower::writeTranscript(MutableArrayRef<Product> products) {
+  for (Product &product : products) {
+    TaggedSink placed(*writer, llvm::json::Object{{"at", product.place}});
+    product.events.flushTo(placed);
     for (const Decision &decision : product.decisions) {
-      const Choice &choice = decision.choice;
-      llvm::json::Object line = toJSON(choice);
-      line["agent"] = agent;
-      line["target"] = target;
-      line["at"] = product.place;
-      line["weight"] = product.name;
-      line["shape"] = llvm::json::Array{product.problem.m, product.problem.k};
-      line["dtype"] = name(product.problem.type);
-      line["layout"] = name(product.problem.layout);
-      line["pattern"] = product.report.patternText();
-      line["density"] = product.report.density();
-      line["fingerprint"] = product.report.fingerprint;
-      if (decision.kernel) {
-        const KernelResources &used = decision.kernel->resources;
-        line["symbol"] = decision.kernel->manifest.symbol;
-        line["registers"] = used.registers;
-        line["spill_bytes"] = used.spillLoadBytes + used.spillStoreBytes;
-        line["shared_bytes"] =
-            used.sharedBytes + decision.kernel->manifest.dynamicSharedBytes;
-      }
-      llvm::json::Array candidates;
-      for (const Candidate &candidate : product.history)
-        if (candidate.n >= choice.nMin &&
-            (choice.nMax == 0 || candidate.n <= choice.nMax))
-          candidates.push_back(llvm::json::Object{
-              {"n", candidate.n},
-              {"strategy", candidate.proposal.strategy.str()},
-              {"predicted_us", candidate.proposal.predictedMicroseconds},
-              {"status", name(candidate.status)},
-              {"message", candidate.message}});
-      line["candidates"] = std::move(candidates);
-      os << llvm::json::Value(std::move(line)) << "\n";
+      if (!decision.kernel)
+        continue;
+      const KernelResources &used = decision.kernel->resources;
+      placed.event(
+          "kernel",
+          llvm::json::Object{
+              {"name", product.name},
+              {"n_min", decision.choice.nMin},
+              {"symbol", decision.kernel->manifest.symbol},
+              {"registers", used.registers},
+              {"spill_bytes", used.spillLoadBytes + used.spillStoreBytes},
+              {"shared_bytes", decision.kernel->facts.sharedBytes}});
     }
-  os.close();
-  if (os.has_error()) {
-    std::error_code failed = os.error();
-    os.clear_error();
-    return emitError(getOperation().getLoc())
-           << "transcript '" << transcript << "': " << failed.message();
   }
+  if (llvm::Error error = writer->finish())
+    return emitError(getOperation().getLoc())
+           << llvm::toString(std::move(error));
   return success();
 }
 
@@ -314,7 +381,7 @@ void SparseAgentLower::runOnOperation() {
     emitError(module.getLoc()) << llvm::toString(chip.takeError());
     return signalPassFailure();
   }
-  if (llvm::Error error = checkOptions()) {
+  if (llvm::Error error = prepareOptions()) {
     emitError(module.getLoc()) << llvm::toString(std::move(error));
     return signalPassFailure();
   }
@@ -339,7 +406,7 @@ void SparseAgentLower::runOnOperation() {
       emitRemark(product.op.getLoc())
           << "left to the host: " << product.decisions.back().choice.reason;
   }
-  if (!transcript.empty() && failed(writeTranscript(products)))
+  if (writer && failed(writeTranscript(products)))
     return signalPassFailure();
   printSummary(products);
   if (decideOnly)

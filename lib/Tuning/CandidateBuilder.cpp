@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "sparseditto/Tuning/CandidateBuilder.h"
-#include "sparseditto/Tuning/Choose.h"
+#include "sparseditto/Tuning/Loop.h"
 
 using namespace sparseditto;
 
@@ -36,6 +36,7 @@ CandidateBuilder::Built CandidateBuilder::build(const Proposal &proposal,
   Built built;
   built.candidate.proposal = proposal;
   built.candidate.n = n;
+  built.candidate.chip = chip.name.str();
   auto copy = packed(proposal.strategy);
   if (!copy) {
     built.candidate.status = CandidateStatus::Illegal;
@@ -58,5 +59,6 @@ CandidateBuilder::Built CandidateBuilder::build(const Proposal &proposal,
   }
   built.candidate.status = built.kernel->status;
   built.candidate.message = built.kernel->message;
+  built.candidate.facts = built.kernel->facts;
   return built;
 }

@@ -7,31 +7,16 @@
 //===----------------------------------------------------------------------===//
 
 #include "sparseditto/Tuning/Choose.h"
+#include "Replay.h"
 #include "sparseditto/Agent/MachineModel.h"
 #include "sparseditto/Support/Error.h"
+#include "sparseditto/Tuning/Database.h"
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <set>
-#include <tuple>
 
 using namespace sparseditto;
-
-/// Proposals asked of a source for one N, at least: enough that each format a
-/// family offers is among them.
-static constexpr int64_t proposalsPerN = 64;
-
-std::string sparseditto::packingKey(const Strategy &strategy) {
-  Strategy packing;
-  packing.family = strategy.family;
-  if (const KernelFamily *family = findFamily(strategy.family))
-    for (const KnobDeclaration &knob : family->declaration().knobs)
-      if (knob.affectsPacking)
-        if (std::optional<int64_t> value = strategy.get(knob.name))
-          packing.set(knob.name, *value);
-  return packing.str();
-}
 
 llvm::Error sparseditto::checkFamilies(llvm::ArrayRef<std::string> names) {
   for (const std::string &name : names) {
@@ -66,81 +51,40 @@ llvm::json::Object sparseditto::toJSON(const Choice &choice) {
       {"reason", choice.reason}};
   if (!choice.useLibrary)
     object["strategy"] = choice.strategy.str();
+  if (choice.microseconds > 0) {
+    object["us"] = choice.microseconds;
+    object["measured_dense_us"] = choice.denseMicroseconds;
+  }
+  if (choice.status == CandidateStatus::Verified)
+    object["status"] = name(choice.status);
+  if (!choice.stop.empty())
+    object["stop"] = choice.stop;
   return object;
 }
 
-namespace {
-/// One N on one chip with what the source said about it, best first.
-struct Question {
-  const Chip *chip = nullptr;
-  int64_t n = 1;
-  double library = 0;
-  std::vector<Proposal> proposals;
-};
-
-/// What became of candidates, so that none is evaluated twice.
-class Evaluations {
-public:
-  Evaluations(EvaluateFn evaluate, int64_t budget,
-              std::vector<Candidate> *history)
-      : evaluate(evaluate), budget(budget), history(history) {}
-
-  /// Null once the chip's budget is spent.
-  const Candidate *get(const Question &question, const Proposal &proposal) {
-    auto key = std::make_tuple(question.chip->name.str(), question.n,
-                               proposal.strategy.str());
-    auto it = known.find(key);
-    if (it == known.end()) {
-      if (spent[question.chip]++ >= budget)
-        return nullptr;
-      it = known
-               .emplace(std::move(key),
-                        evaluate(proposal, question.n, *question.chip))
-               .first;
-      if (history)
-        history->push_back(it->second);
-    }
-    return &it->second;
-  }
-
-  /// The first refusal of the chip and N, in words; empty if there was none.
-  std::string &refusal(const Question &question) {
-    return refusals[{question.chip, question.n}];
-  }
-
-private:
-  EvaluateFn evaluate;
-  int64_t budget;
-  std::vector<Candidate> *history;
-  std::map<const Chip *, int64_t> spent;
-  std::map<std::pair<const Chip *, int64_t>, std::string> refusals;
-  std::map<std::tuple<std::string, int64_t, std::string>, Candidate> known;
-};
-} // namespace
-
-/// Adds formats greedily, each time the one that lowers the predicted times
-/// most: by the sum over chips and N of the log of the speed-up, so that no
-/// slow chip or large N dominates.
+/// Adds formats greedily, each time the one that lowers the times most: by the
+/// sum over chips and N of the log of the speed-up, so that no slow chip or
+/// large N dominates.
 static std::set<std::string>
-chooseFormats(llvm::ArrayRef<Question> questions, unsigned maxCopies,
-              const std::set<std::string> &refused) {
+chooseFormats(llvm::ArrayRef<std::unique_ptr<Search>> searches,
+              unsigned maxCopies, const std::set<std::string> &refused) {
   std::set<std::string> chosen;
   std::vector<double> best;
-  for (const Question &question : questions)
-    best.push_back(question.library);
+  for (const auto &search : searches)
+    // Where it does not compete, the library does not limit what may be gained.
+    best.push_back(search->asked().libraryCompetes ? search->denseMicroseconds()
+                                                   : 1e9);
   for (unsigned copy = 0; copy < maxCopies; ++copy) {
     // Ordered, so that ties are settled the same way every time.
     std::map<std::string, std::vector<double>> times;
-    for (auto [i, question] : llvm::enumerate(questions))
-      for (const Proposal &proposal : question.proposals) {
-        if (proposal.useLibrary)
-          continue;
-        std::string format = packingKey(proposal.strategy);
-        if (chosen.count(format) || refused.count(format))
-          continue;
-        auto [it, isNew] = times.try_emplace(std::move(format), best);
-        it->second[i] = std::min(it->second[i], proposal.predictedMicroseconds);
-      }
+    for (auto [i, search] : llvm::enumerate(searches))
+      search->forEachFormat([&, i = i](llvm::StringRef format, double time) {
+        std::string key = format.str();
+        if (chosen.count(key) || refused.count(key))
+          return;
+        auto [it, isNew] = times.try_emplace(std::move(key), best);
+        it->second[i] = std::min(it->second[i], time);
+      });
     double bestGain = 0;
     const std::string *bestFormat = nullptr;
     for (const auto &[format, time] : times) {
@@ -160,67 +104,6 @@ chooseFormats(llvm::ArrayRef<Question> questions, unsigned maxCopies,
   return chosen;
 }
 
-/// The best proposal in one of the formats that stands, or the library. A
-/// source need not sort its proposals: what is not predicted to be better than
-/// the best so far is passed over. Adds to `built` the formats that a standing
-/// candidate reads, to `failed` those of which a candidate was refused.
-static Choice answer(const Question &question,
-                     const std::set<std::string> &formats,
-                     Evaluations &evaluations, std::set<std::string> &built,
-                     std::set<std::string> &failed) {
-  Choice choice;
-  choice.tuneN = choice.nMax = question.n;
-  choice.useLibrary = true;
-  bool isAnswered = false, isSpent = false;
-  std::string &refusal = evaluations.refusal(question);
-  for (const Proposal &proposal : question.proposals) {
-    double time = proposal.predictedMicroseconds;
-    if (isAnswered) {
-      // A kernel has to beat the library by a margin, whichever came first.
-      double margin = choice.useLibrary == proposal.useLibrary ? 1
-                      : choice.useLibrary ? requiredGain
-                                          : 1 / requiredGain;
-      if (time * margin >= choice.predictedMicroseconds)
-        continue;
-    }
-    if (!proposal.useLibrary) {
-      std::string format = packingKey(proposal.strategy);
-      if (!formats.count(format))
-        continue;
-      const Candidate *candidate = evaluations.get(question, proposal);
-      if (!candidate) {
-        isSpent = true;
-        break;
-      }
-      if (!stands(candidate->status)) {
-        failed.insert(std::move(format));
-        if (refusal.empty())
-          refusal =
-              proposal.strategy.str() + ": " + name(candidate->status).str() +
-              (candidate->message.empty() ? "" : ", ") + candidate->message;
-        continue;
-      }
-      built.insert(std::move(format));
-      choice.strategy = proposal.strategy;
-    }
-    isAnswered = true;
-    choice.useLibrary = proposal.useLibrary;
-    choice.predictedMicroseconds = time;
-    choice.reason = proposal.reason;
-  }
-  if (!isAnswered) {
-    choice.predictedMicroseconds = question.library;
-    choice.reason = "dense library: ";
-    if (!refusal.empty())
-      choice.reason += "no candidate stands (" + refusal + ")";
-    else if (isSpent)
-      choice.reason += "the budget of candidates is spent";
-    else
-      choice.reason += "no candidate could be built";
-  }
-  return choice;
-}
-
 /// Appends a range; adjacent ranges of one kernel become one, described at its
 /// largest N.
 static void append(std::vector<Choice> &plan, Choice choice) {
@@ -235,131 +118,162 @@ static void append(std::vector<Choice> &plan, Choice choice) {
   plan.push_back(std::move(choice));
 }
 
-/// Least time of the bytes that the choice moves.
-static double floorOf(const Choice &choice, const PatternReport &report,
-                      const Problem &problem, const MachineModel &model) {
-  double bytes = byteSize(problem.type) * double(problem.m) * double(problem.k);
-  Problem tuned = problem;
-  tuned.tuneN = choice.tuneN;
-  if (!choice.useLibrary)
-    bytes = findFamily(choice.strategy.family)
-                ->cost(report, tuned, choice.strategy, choice.tuneN)
-                .weightBytes;
-  bytes +=
-      double(choice.tuneN) * (double(problem.k) * byteSize(problem.type) +
-                              double(problem.m) * byteSize(problem.outputType));
-  return model.floorMicroseconds(bytes);
+static Choice toChoice(const Search &search, const Search::Settled &settled) {
+  const Question &question = search.asked();
+  Choice choice;
+  choice.tuneN = choice.nMax = question.n;
+  choice.useLibrary = settled.isLibrary;
+  choice.reason = settled.reason;
+  choice.predictedMicroseconds = settled.proposal.predictedMicroseconds;
+  choice.libraryMicroseconds =
+      MachineModel::forChip(question.chip.name)
+          .predictDenseLibrary(question.problem, question.n);
+  choice.floorMicroseconds =
+      floorMicroseconds(question.report, question.problem, settled.proposal,
+                        question.n, question.chip.name);
+  choice.stop = search.stopText();
+  if (settled.isLibrary)
+    return choice;
+  choice.strategy = settled.proposal.strategy;
+  choice.status = settled.candidate.status;
+  if (settled.candidate.microseconds > 0) {
+    choice.microseconds = settled.candidate.microseconds;
+    choice.denseMicroseconds = settled.denseMicroseconds;
+    if (settled.candidate.floorMicroseconds > 0)
+      choice.floorMicroseconds = settled.candidate.floorMicroseconds;
+  }
+  return choice;
 }
 
-static llvm::Expected<Question> ask(const PatternReport &report,
-                                    const Problem &problem, const Chip &chip,
-                                    int64_t n, const ChooseOptions &options) {
-  ProposalState state{report, problem};
-  state.problem.tuneN = n;
-  state.computeCapability = chip.computeCapability;
-  state.chip = chip.name.str();
+/// Ascending, each once.
+static llvm::Expected<std::vector<int64_t>>
+checkedNs(const ChooseOptions &options) {
+  if (options.ns.empty())
+    return makeError("expected at least one n to choose for");
+  std::vector<int64_t> ns = options.ns;
+  llvm::sort(ns);
+  ns.erase(std::unique(ns.begin(), ns.end()), ns.end());
+  if (ns.front() < 1)
+    return makeError("expected n of at least 1, got {0}", ns.front());
+  return ns;
+}
+
+static llvm::Expected<std::vector<std::vector<Choice>>>
+search(const PatternReport &report, const Problem &problem,
+       llvm::ArrayRef<const Chip *> chips, llvm::ArrayRef<int64_t> ns,
+       const ChooseOptions &options, Evaluator &evaluator,
+       std::vector<Candidate> *history) {
+  std::shared_ptr<SourceChain> sources = options.sources;
+  if (!sources) {
+    auto made = SourceChain::create(options.agent);
+    if (!made)
+      return made.takeError();
+    sources = std::move(*made);
+  }
+  LoopShared shared{options.loop, *sources, evaluator};
+  shared.events = options.events;
+  shared.progress = options.progress;
+  shared.budget = options.budget;
+
   std::vector<const KernelFamily *> families;
   for (const KernelFamily *family : allFamilies())
     if (options.families.empty() ||
         llvm::is_contained(options.families, family->name()))
       families.push_back(family);
-  state.families = families;
-  Question question;
-  question.chip = &chip;
-  question.n = n;
-  question.library =
-      MachineModel::forChip(chip.name).predictDenseLibrary(state.problem, n);
-  auto source = createProposalSource(options.agent);
-  if (!source)
-    return source.takeError();
-  auto proposals = (*source)->propose(
-      state, unsigned(std::clamp<int64_t>(options.budget, proposalsPerN,
-                                          std::numeric_limits<int>::max())));
-  if (!proposals)
-    return proposals.takeError();
-  question.proposals = std::move(*proposals);
-  auto isLibrary = [](const Proposal &p) { return p.useLibrary; };
-  if (!options.families.empty()) {
-    // Asked for families, the library does not compete.
-    llvm::erase_if(question.proposals, isLibrary);
-  } else if (llvm::none_of(question.proposals, isLibrary)) {
-    // Else it always does, whether or not the source thought of it.
-    Proposal library;
-    library.useLibrary = true;
-    library.strategy.family = "library";
-    library.predictedMicroseconds = question.library;
-    library.reason = "dense library: no better kernel was proposed";
-    question.proposals.push_back(std::move(library));
+  std::vector<std::unique_ptr<Search>> searches;
+  for (const Chip *chip : chips)
+    for (int64_t n : ns) {
+      Question question{report, problem, *chip, n};
+      question.problem.tuneN = n;
+      question.families = families;
+      // Asked for families, the library does not compete.
+      question.libraryCompetes = options.families.empty();
+      question.ns.assign(ns.begin(), ns.end());
+      question.label = options.label;
+      if (options.database)
+        question.known =
+            options.database->find(report, question.problem, *chip, n);
+      searches.push_back(std::make_unique<Search>(std::move(question), shared));
+      if (llvm::Error error = searches.back()->survey())
+        return error;
+    }
+  for (auto [i, one] : llvm::enumerate(searches)) {
+    // Each N gets its share of what the chip has left.
+    int64_t left = options.budget - shared.spent[chips[i / ns.size()]];
+    int64_t sharing = int64_t(ns.size() - i % ns.size());
+    if (llvm::Error error = one->explore((left + sharing - 1) / sharing))
+      return error;
   }
-  return question;
+
+  std::set<std::string> winners;
+  for (const auto &one : searches)
+    if (std::string format = one->bestFormat(); !format.empty())
+      winners.insert(std::move(format));
+  if (searches.size() > 1)
+    for (const auto &one : searches)
+      one->probe(winners);
+
+  std::set<std::string> refused;
+  std::vector<std::vector<Choice>> plans;
+  while (true) {
+    std::set<std::string> formats =
+        chooseFormats(searches, options.maxCopies, refused);
+    std::set<std::string> built, failed;
+    const size_t evaluated = shared.history.size();
+    plans.assign(chips.size(), {});
+    for (auto [i, one] : llvm::enumerate(searches))
+      append(plans[i / ns.size()],
+             toChoice(*one, one->settle(formats, built, failed)));
+    const size_t before = refused.size();
+    for (const std::string &format : failed)
+      if (!built.count(format))
+        refused.insert(format);
+    // A time that was measured only now may speak for another format.
+    const bool isNews = shared.history.size() > evaluated &&
+                        llvm::any_of(searches, [](const auto &one) {
+                          return one->isMeasured();
+                        });
+    if (refused.size() == before && !isNews)
+      break;
+  }
+  if (history)
+    *history = std::move(shared.history);
+  return plans;
 }
 
 llvm::Expected<std::vector<std::vector<Choice>>>
 sparseditto::choosePlans(const PatternReport &report, const Problem &problem,
                          llvm::ArrayRef<const Chip *> chips,
-                         const ChooseOptions &options, EvaluateFn evaluate,
+                         const ChooseOptions &options, Evaluator &evaluator,
                          std::vector<Candidate> *history) {
-  if (options.ns.empty())
-    return llvm::createStringError("expected at least one n to choose for");
-  std::vector<int64_t> ns = options.ns;
-  llvm::sort(ns);
-  ns.erase(std::unique(ns.begin(), ns.end()), ns.end());
-  if (ns.front() < 1)
-    return llvm::createStringError("expected n of at least 1, got %lld",
-                                   static_cast<long long>(ns.front()));
-
-  std::vector<Question> questions;
-  for (const Chip *chip : chips)
-    for (int64_t n : ns) {
-      auto question = ask(report, problem, *chip, n, options);
-      if (!question)
-        return question.takeError();
-      questions.push_back(std::move(*question));
-    }
-  // Nor does the library limit what may be gained.
-  std::vector<Question> weighed = questions;
-  if (!options.families.empty())
-    for (Question &question : weighed)
-      question.library = 1e9;
-
-  Evaluations evaluations(evaluate, options.budget, history);
-  std::set<std::string> refused;
-  while (true) {
-    std::set<std::string> formats =
-        chooseFormats(weighed, options.maxCopies, refused);
-    std::set<std::string> built, failed;
-    std::vector<std::vector<Choice>> plans(chips.size());
-    for (auto [i, question] : llvm::enumerate(questions)) {
-      Choice choice = answer(question, formats, evaluations, built, failed);
-      const MachineModel &model = MachineModel::forChip(question.chip->name);
-      choice.libraryMicroseconds = question.library;
-      choice.floorMicroseconds = floorOf(choice, report, problem, model);
-      append(plans[i / ns.size()], std::move(choice));
-    }
-    size_t before = refused.size();
-    for (const std::string &format : failed)
-      if (!built.count(format))
-        refused.insert(format);
-    if (refused.size() > before)
-      continue;
-    for (std::vector<Choice> &plan : plans)
-      plan.back().nMax = 0;
-    return plans;
+  auto ns = checkedNs(options);
+  if (!ns)
+    return ns.takeError();
+  // Every event says which product it is about.
+  std::optional<TaggedSink> tagged;
+  ChooseOptions own = options;
+  if (options.events) {
+    tagged.emplace(
+        *options.events,
+        llvm::json::Object{{"product", productId(report, problem, *ns)}});
+    own.events = &*tagged;
+    own.events->event("product",
+                      describeProduct(report, problem, *ns, options));
   }
-}
-
-llvm::Expected<std::vector<Choice>> sparseditto::choosePlan(
-    const PatternReport &report, const Problem &problem, const Chip &chip,
-    const ChooseOptions &options,
-    llvm::function_ref<Candidate(const Proposal &, int64_t)> evaluate,
-    std::vector<Candidate> *history) {
-  auto plans = choosePlans(
-      report, problem, &chip, options,
-      [&](const Proposal &proposal, int64_t n, const Chip &) {
-        return evaluate(proposal, n);
-      },
-      history);
+  auto plans = options.replay ? replayPlans(*options.replay, report, problem,
+                                            chips, *ns, evaluator, history)
+                              : search(report, problem, chips, *ns, own,
+                                       evaluator, history);
   if (!plans)
     return plans.takeError();
-  return std::move(plans->front());
+  for (auto [chip, plan] : llvm::zip_equal(chips, *plans)) {
+    plan.back().nMax = 0;
+    if (own.events)
+      for (const Choice &choice : plan) {
+        llvm::json::Object decision = toJSON(choice);
+        decision["chip"] = chip->name;
+        own.events->event("decision", std::move(decision));
+      }
+  }
+  return plans;
 }

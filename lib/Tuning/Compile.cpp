@@ -9,6 +9,7 @@
 #include "sparseditto/Tuning/Compile.h"
 #include "Layer.h"
 #include "PackageText.h"
+#include "sparseditto/Agent/Transcript.h"
 #include "sparseditto/Analysis/Analyze.h"
 #include "sparseditto/IO/TensorFile.h"
 #include "llvm/ADT/ScopeExit.h"
@@ -28,6 +29,7 @@ struct Job {
   std::vector<CompiledLayer> layers;
   std::vector<std::string> notes;
   std::string skipped; ///< Why there is no layer.
+  EventBuffer events;  ///< Where jobs are done in parallel.
 };
 
 /// Puts layers together as a package, and says what it holds.
@@ -64,8 +66,10 @@ void PackageAssembler::add(CompiledLayer compiled) {
   result.packedBytes += compiled.memory.packedBytes;
   result.denseBytes += compiled.memory.denseBytes;
   result.memory.push_back(std::move(compiled.memory));
-  for (const std::string &record : compiled.records)
+  for (std::string &record : compiled.records) {
     records += record + "\n";
+    result.records.push_back(std::move(record));
+  }
   result.rows.insert(result.rows.end(), compiled.rows.begin(),
                      compiled.rows.end());
   package.layers.push_back(std::move(compiled.layer));
@@ -105,6 +109,17 @@ static llvm::Error inParallel(size_t count, const CompileOptions &options,
   return first;
 }
 
+/// With one chain of sources for all layers.
+static llvm::Expected<CompileOptions> withSources(CompileOptions options) {
+  if (options.choose.sources || options.choose.replay)
+    return options;
+  auto sources = SourceChain::create(options.choose.agent);
+  if (!sources)
+    return sources.takeError();
+  options.choose.sources = std::move(*sources);
+  return options;
+}
+
 static ElementType packageType(ElementType stored,
                                std::optional<ElementType> asked) {
   if (asked)
@@ -140,6 +155,10 @@ static llvm::Expected<Matrix> convertWeight(const Matrix &stored,
 
 static llvm::Error runJob(Job &job, const CompileOptions &options,
                           KernelCache &cache) {
+  EventSink *events = options.choose.events;
+  // One after the other they need no buffer, and a killed run leaves more.
+  if (events && options.jobs != 1)
+    events = &job.events;
   auto stored = job.file->load(job.index);
   if (!stored)
     return stored.takeError();
@@ -178,7 +197,7 @@ static llvm::Error runJob(Job &job, const CompileOptions &options,
     problem.type = problem.outputType = weight->type;
     problem.layout = layout;
     problem.epilogue = options.epilogue;
-    auto layer = compileLayer(product, *report, options, cache);
+    auto layer = compileLayer(product, *report, options, cache, events);
     if (!layer)
       return layer.takeError();
     job.layers.push_back(std::move(*layer));
@@ -231,18 +250,26 @@ static llvm::Error collectJobs(const CompileOptions &options,
 }
 
 llvm::Expected<CompileResult>
-sparseditto::compilePackage(const CompileOptions &options) {
+sparseditto::compilePackage(const CompileOptions &asked) {
+  auto prepared = withSources(asked);
+  if (!prepared)
+    return prepared.takeError();
+  const CompileOptions &options = *prepared;
   CompileResult result;
   std::vector<std::unique_ptr<TensorFile>> files;
   std::vector<Job> jobs;
   if (llvm::Error error = collectJobs(options, files, jobs, result))
     return error;
 
-  KernelCache cache(options.ptxas);
-  if (llvm::Error error = inParallel(jobs.size(), options, [&](size_t i) {
-        return runJob(jobs[i], options, cache);
-      }))
-    return error;
+  KernelCache cache(options.ptxas, options.readSass);
+  llvm::Error failed = inParallel(jobs.size(), options, [&](size_t i) {
+    return runJob(jobs[i], options, cache);
+  });
+  if (options.choose.events)
+    for (Job &job : jobs)
+      job.events.flushTo(*options.choose.events);
+  if (failed)
+    return failed;
 
   PackageAssembler assembler(result);
   for (Job &job : jobs) {
@@ -263,8 +290,13 @@ sparseditto::compilePackage(const CompileOptions &options) {
 
 llvm::Expected<CompileResult>
 sparseditto::compileProducts(llvm::ArrayRef<ModelProduct> products,
-                             const CompileOptions &options) {
-  KernelCache cache(options.ptxas);
+                             const CompileOptions &asked) {
+  auto prepared = withSources(asked);
+  if (!prepared)
+    return prepared.takeError();
+  const CompileOptions &options = *prepared;
+  KernelCache cache(options.ptxas, options.readSass);
+  std::vector<EventBuffer> events(products.size());
   std::vector<CompiledLayer> layers(products.size());
   auto compileOne = [&](size_t i) -> llvm::Error {
     AnalyzeOptions analyzeOptions;
@@ -272,14 +304,19 @@ sparseditto::compileProducts(llvm::ArrayRef<ModelProduct> products,
     auto report = analyze(products[i].weight, analyzeOptions);
     if (!report)
       return report.takeError();
-    auto layer = compileLayer(products[i], *report, options, cache);
+    auto layer = compileLayer(products[i], *report, options, cache,
+                              options.choose.events ? &events[i] : nullptr);
     if (!layer)
       return layer.takeError();
     layers[i] = std::move(*layer);
     return llvm::Error::success();
   };
-  if (llvm::Error error = inParallel(products.size(), options, compileOne))
-    return error;
+  llvm::Error failed = inParallel(products.size(), options, compileOne);
+  if (options.choose.events)
+    for (EventBuffer &buffer : events)
+      buffer.flushTo(*options.choose.events);
+  if (failed)
+    return failed;
   CompileResult result;
   PackageAssembler assembler(result);
   for (CompiledLayer &layer : layers)

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "sparseditto/Tuning/KernelCache.h"
+#include "KernelFacts.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
@@ -99,7 +100,7 @@ void sparseditto::judgeCompiled(CachedKernel &kernel,
 static std::shared_ptr<const CachedKernel>
 buildKernel(const KernelFamily &family, const Problem &problem,
             const Strategy &strategy, const PackedWeight &packed,
-            const Chip &chip, const PtxasOptions &ptxas) {
+            const Chip &chip, const PtxasOptions &ptxas, bool readSass) {
   auto kernel = std::make_shared<CachedKernel>();
   mlir::DialectRegistry registry;
   registerKernelDialects(registry);
@@ -135,6 +136,7 @@ buildKernel(const KernelFamily &family, const Problem &problem,
   kernel->manifest.ptxVersion = compiled->ptxVersion;
   kernel->manifest.sourceHash = sourceHash(kernel->mlir);
   judgeCompiled(*kernel, *compiled, chip);
+  kernel->facts = collectFacts(*kernel, compiled->report, readSass);
   return kernel;
 }
 
@@ -155,7 +157,8 @@ std::shared_ptr<const CachedKernel> KernelCache::get(const KernelFamily &family,
   std::shared_ptr<Slot> slot =
       slotFor(chip, kernelSymbol(problem, strategy, packed));
   std::call_once(slot->once, [&] {
-    slot->kernel = buildKernel(family, problem, strategy, packed, chip, ptxas);
+    slot->kernel =
+        buildKernel(family, problem, strategy, packed, chip, ptxas, readSass);
   });
   return slot->kernel;
 }

@@ -9,7 +9,7 @@
 #include "Layer.h"
 #include "Record.h"
 #include "sparseditto/Support/Error.h"
-#include "sparseditto/Tuning/CandidateBuilder.h"
+#include "sparseditto/Tuning/Evaluators.h"
 
 using namespace sparseditto;
 
@@ -23,11 +23,11 @@ public:
         builder(product.weight, cache) {}
 
   /// `result.layer` has its problem already.
-  llvm::Error run(CompiledLayer &result);
+  llvm::Error run(CompiledLayer &result, EventSink *events);
 
 private:
   /// A plan a chip.
-  llvm::Expected<std::vector<std::vector<Choice>>> plans(CompiledLayer &result);
+  llvm::Expected<std::vector<std::vector<Choice>>> plans(CompiledLayer &result, EventSink *events);
   CompiledRow rowFor(const Chip &chip, const PackageLayer &layer) const;
   llvm::Error addKernel(const Chip &chip, const Choice &choice,
                         CompiledLayer &result, PlanEntry &entry,
@@ -105,24 +105,29 @@ llvm::Error LayerCompiler::addKernel(const Chip &chip, const Choice &choice,
 }
 
 llvm::Expected<std::vector<std::vector<Choice>>>
-LayerCompiler::plans(CompiledLayer &result) {
+LayerCompiler::plans(CompiledLayer &result, EventSink *events) {
   if (!product.plan.empty())
     return std::vector<std::vector<Choice>>(options.chips.size(), product.plan);
-  auto evaluate = [&](const Proposal &proposal, int64_t n, const Chip &chip) {
-    CandidateBuilder::Built built =
-        builder.build(proposal, product.problem, n, chip);
-    result.records.push_back(
-        makeRecord(report, product.problem, chip, built.candidate,
-                   built.kernel ? built.kernel->resources : KernelResources()));
-    return built.candidate;
-  };
-  return choosePlans(report, product.problem, options.chips, options.choose,
-                     evaluate);
+  std::unique_ptr<Evaluator> evaluator =
+      options.makeEvaluator
+          ? options.makeEvaluator(product.weight, product.problem, builder)
+          : std::make_unique<CompiledEvaluator>(product.problem, builder);
+  std::vector<Candidate> history;
+  ChooseOptions choose = options.choose;
+  choose.label = product.weight.name;
+  choose.events = events;
+  auto chosen = choosePlans(report, product.problem, options.chips, choose,
+                            *evaluator, &history);
+  for (const Candidate &candidate : history)
+    result.records.push_back(makeRecord(
+        report, product.problem, *llvm::cantFail(findChip(candidate.chip)),
+        candidate, options.environment));
+  return chosen;
 }
 
-llvm::Error LayerCompiler::run(CompiledLayer &result) {
+llvm::Error LayerCompiler::run(CompiledLayer &result, EventSink *events) {
   PackageLayer &layer = result.layer;
-  auto chosen = plans(result);
+  auto chosen = plans(result, events);
   if (!chosen)
     return chosen.takeError();
   for (auto [chip, plan] : llvm::zip_equal(options.chips, *chosen))
@@ -161,7 +166,8 @@ llvm::Error LayerCompiler::run(CompiledLayer &result) {
 llvm::Expected<CompiledLayer>
 sparseditto::compileLayer(const ModelProduct &product,
                           const PatternReport &report,
-                          const CompileOptions &options, KernelCache &cache) {
+                          const CompileOptions &options, KernelCache &cache,
+                          EventSink *events) {
   CompiledLayer result;
   PackageLayer &layer = result.layer;
   layer.name = product.weight.name;
@@ -170,7 +176,7 @@ sparseditto::compileLayer(const ModelProduct &product,
   layer.problem = product.problem;
   layer.report = report.toJSON();
   if (llvm::Error error =
-          LayerCompiler(product, report, options, cache).run(result))
+          LayerCompiler(product, report, options, cache).run(result, events))
     return error;
   return result;
 }

@@ -14,7 +14,7 @@
 
 using namespace sparseditto;
 
-static std::string opText(const Problem &problem) {
+std::string sparseditto::operationText(const Problem &problem) {
   return llvm::formatv("spmm {0}x{1} {2} {3} bias={4} act={5} residual={6}",
                        problem.m, problem.k, name(problem.type),
                        name(problem.layout), problem.epilogue.bias,
@@ -29,9 +29,9 @@ static std::string strategyText(const Proposal &proposal) {
 std::string sparseditto::recordId(const PatternReport &report,
                                   const Problem &problem, const Chip &chip,
                                   const Proposal &proposal, int64_t n) {
-  std::string key = llvm::formatv("{0}|{1}|{2}|{3}|{4}|{5}", opText(problem),
-                                  report.fingerprint, n, chip.name,
-                                  SPARSEDITTO_VERSION, strategyText(proposal));
+  std::string key = llvm::formatv(
+      "{0}|{1}|{2}|{3}|{4}|{5}", operationText(problem), report.fingerprint, n,
+      chip.name, SPARSEDITTO_VERSION, strategyText(proposal));
   return llvm::utohexstr(llvm::xxh3_64bits(llvm::StringRef(key)),
                          /*LowerCase=*/true, /*Width=*/16);
 }
@@ -39,11 +39,11 @@ std::string sparseditto::recordId(const PatternReport &report,
 std::string sparseditto::makeRecord(const PatternReport &report,
                                     const Problem &problem, const Chip &chip,
                                     const Candidate &candidate,
-                                    const KernelResources &resources) {
+                                    const TuningEnvironment &environment) {
   llvm::json::Object record{
       {"record", 1},
       {"id", recordId(report, problem, chip, candidate.proposal, candidate.n)},
-      {"op", opText(problem)},
+      {"op", operationText(problem)},
       {"fingerprint", report.fingerprint},
       {"n", candidate.n},
       {"chip", chip.name},
@@ -54,14 +54,22 @@ std::string sparseditto::makeRecord(const PatternReport &report,
       {"predicted_us", candidate.proposal.predictedMicroseconds},
       {"reason", candidate.proposal.reason},
   };
-  if (resources.registers) {
-    record["registers"] = resources.registers;
-    record["spill_bytes"] =
-        resources.spillStoreBytes + resources.spillLoadBytes;
-    record["static_shared_bytes"] = resources.sharedBytes;
+  const KernelFacts &facts = candidate.facts;
+  if (facts.registers) {
+    record["registers"] = facts.registers;
+    record["spill_bytes"] = facts.spillBytes;
+    record["static_shared_bytes"] = facts.staticSharedBytes;
   }
-  if (candidate.microseconds > 0)
+  if (!facts.binaryHash.empty())
+    record["binary"] = facts.binaryHash;
+  if (candidate.microseconds > 0) {
     record["us"] = candidate.microseconds;
+    record["device"] = llvm::json::fixUTF8(environment.device);
+    record["driver"] = environment.driver;
+    record["ptxas"] = environment.ptxas;
+  }
+  if (candidate.floorMicroseconds > 0)
+    record["floor_us"] = candidate.floorMicroseconds;
   if (candidate.denseMicroseconds > 0)
     record["dense_us"] = candidate.denseMicroseconds;
   if (!candidate.message.empty())

@@ -11,10 +11,13 @@
 
 #include "sparseditto/Agent/ProposalSource.h"
 #include "sparseditto/Target/Chips.h"
-#include "sparseditto/Target/Ptxas.h"
+#include "sparseditto/Tuning/Database.h"
 #include <string>
 
 namespace sparseditto {
+
+/// The structure of a product in words: shape, type, layout, epilogue.
+std::string operationText(const Problem &problem);
 
 /// Names the record of a candidate: a hash of its key (op structure, pattern
 /// fingerprint, N, chip, our version) and strategy.
@@ -23,10 +26,11 @@ std::string recordId(const PatternReport &report, const Problem &problem,
 
 /// One JSON line for one candidate, whatever became of it: the key (op
 /// structure, pattern fingerprint, N, chip, our version), the strategy, its
-/// status, resources and predicted time. "id" is recordId().
+/// status, resources, predicted time and what was measured. "id" is recordId().
+/// The environment goes with measured times only: nothing else depends on it.
 std::string makeRecord(const PatternReport &report, const Problem &problem,
                        const Chip &chip, const Candidate &candidate,
-                       const KernelResources &resources);
+                       const TuningEnvironment &environment = {});
 
 } // namespace sparseditto
 

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "sparseditto/Tuning/Rewrite.h"
+#include "KernelFacts.h"
 #include "sparseditto/Agent/Feedback.h"
 #include "sparseditto/Agent/PromptText.h"
 #include "sparseditto/Support/Error.h"
@@ -224,6 +225,9 @@ sparseditto::buildRewrite(RewrittenText text, const CachedKernel &base,
   judgeCompiled(*kernel, compiled->kernel, chip);
   if (kernel->status == CandidateStatus::PtxasFailed)
     kernel->message = withSourceLines(kernel->message, kernel->ptx);
+  // Its author learns from the machine code above all.
+  kernel->facts = collectFacts(*kernel, compiled->kernel.report,
+                               /*readSass=*/true);
   return kernel;
 }
 

@@ -22,6 +22,8 @@ namespace sparseditto::tool {
 
 int analyzeMain(llvm::ArrayRef<const char *> args);
 int compileMain(llvm::ArrayRef<const char *> args);
+int tuneMain(llvm::ArrayRef<const char *> args);
+int explainMain(llvm::ArrayRef<const char *> args);
 /// Also 3: there is no GPU and none was done without.
 int runMain(llvm::ArrayRef<const char *> args);
 int doctorMain(llvm::ArrayRef<const char *> args);

@@ -53,6 +53,9 @@ private:
   llvm::Error attempt();
   /// checkCandidatePtx on the kernel's PTX, which is read into `ptx`.
   llvm::Error checkPtx();
+  /// The kernel that is timed in between, and the copy that it reads.
+  llvm::Expected<LoadedKernel> loadRival(const DeviceRef &device,
+                                         const PackedWeight *&copy);
   llvm::Error onGpu();
   llvm::Error onEmulator();
   llvm::Error check(Executor &executor);
@@ -172,22 +175,73 @@ llvm::Error Work::onGpu() {
       LoadedKernel::load(*device, *kernel, *cubin, ptx);
   if (!loaded)
     return loaded.takeError();
-  for (int64_t n : job.timeN) {
-    MeasureOptions options;
-    options.seed = job.seed;
+  std::optional<LoadedKernel> rival;
+  const PackedWeight *rivalPacked = nullptr;
+  if (!job.rival.empty()) {
+    llvm::Expected<LoadedKernel> other = loadRival(*device, rivalPacked);
+    if (!other)
+      return other.takeError();
+    rival.emplace(std::move(*other));
+  }
+  MeasureOptions options;
+  options.seed = job.seed;
+  auto measure = [&](const LoadedKernel &kernel, const PackedWeight &copy,
+                     int64_t n) {
     llvm::Expected<Measurement> measured =
-        measureKernel(*device, *loaded, layer->weight, *packed, n, options);
-    if (!measured)
-      return measured.takeError();
-    if (!measured->fault.empty()) {
+        measureKernel(*device, kernel, layer->weight, copy, n, options);
+    if (measured && !measured->fault.empty()) {
       result.status = measured->fasterThanFloor
                           ? RunStatus::FasterThanFloor
                           : runStatus(measured->faultStatus);
       result.message = "N = " + std::to_string(n) + ": " + measured->fault;
     }
+    return measured;
+  };
+  for (int64_t n : job.timeN) {
+    llvm::Expected<Measurement> measured = measure(*loaded, *packed, n);
+    if (!measured)
+      return measured.takeError();
+    if (rival) {
+      llvm::Expected<Measurement> between = measure(*rival, *rivalPacked, n);
+      if (!between)
+        return between.takeError();
+      // A drift of the clocks meets both sides of the rival.
+      llvm::Expected<Measurement> after = measure(*loaded, *packed, n);
+      if (!after)
+        return after.takeError();
+      measured->kernel.median =
+          (measured->kernel.median + after->kernel.median) / 2;
+      measured->denseAfter = after->denseAfter;
+      result.rivals.push_back(std::move(*between));
+    }
     result.measurements.push_back(std::move(*measured));
   }
   return llvm::Error::success();
+}
+
+llvm::Expected<LoadedKernel> Work::loadRival(const DeviceRef &device,
+                                             const PackedWeight *&copy) {
+  auto other = llvm::find_if(layer->kernels, [&](const KernelManifest &one) {
+    return one.symbol == job.rival && one.chip == job.chip;
+  });
+  if (other == layer->kernels.end())
+    return llvm::createStringError("layer '" + job.layer + "' has no kernel '" +
+                                   job.rival + "' for " + job.chip);
+  llvm::Expected<const PackedWeight *> found = findPacked(*layer, *other);
+  if (!found)
+    return found.takeError();
+  copy = *found;
+  llvm::Expected<std::string> text = readPackageFile(package, other->ptxFile);
+  if (!text)
+    return text.takeError();
+  if (job.policy)
+    if (llvm::Error error = checkCandidatePtx(*text, *other))
+      return error;
+  llvm::Expected<std::string> cubin =
+      readPackageFile(package, other->cubinFile);
+  if (!cubin)
+    return cubin.takeError();
+  return LoadedKernel::load(device, *other, *cubin, *text);
 }
 
 llvm::Error Work::onEmulator() {

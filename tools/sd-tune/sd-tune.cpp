@@ -28,6 +28,8 @@ static constexpr Subcommand subcommands[] = {
      analyzeMain},
     {"compile", "choose and build kernels for weight files, as a package",
      compileMain},
+    {"tune", "search, check and time kernels for weight files", tuneMain},
+    {"explain", "tell in words what a transcript says", explainMain},
     {"run", "check and time every kernel of a package", runMain},
     {"doctor", "say what this machine has and what it enables", doctorMain},
     {"selftest", "show that malicious and broken kernels are refused",

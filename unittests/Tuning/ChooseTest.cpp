@@ -17,6 +17,33 @@ using namespace sparseditto;
 using namespace sparseditto::test;
 
 namespace {
+using Status =
+    std::function<CandidateStatus(const Proposal &, int64_t, const Chip &)>;
+
+/// Gives each candidate the status that a test says, Compiled without one.
+class StatusEvaluator : public Evaluator {
+public:
+  explicit StatusEvaluator(Status status = nullptr)
+      : status(std::move(status)) {}
+  std::vector<Candidate> prepare(llvm::ArrayRef<Proposal> proposals, int64_t n,
+                                 const Chip &chip) override {
+    std::vector<Candidate> candidates;
+    for (const Proposal &proposal : proposals) {
+      Candidate &candidate = candidates.emplace_back();
+      candidate.proposal = proposal;
+      candidate.n = n;
+      candidate.status =
+          status ? status(proposal, n, chip) : CandidateStatus::Compiled;
+      if (candidate.status != CandidateStatus::Compiled)
+        candidate.message = "refused by the test";
+    }
+    return candidates;
+  }
+
+private:
+  Status status;
+};
+
 /// A weight, its report and an evaluation that lets everything stand.
 class ChooseTest : public ::testing::Test {
 protected:
@@ -40,24 +67,12 @@ protected:
     return chips({"sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120a"});
   }
 
-  using Status =
-      std::function<CandidateStatus(const Proposal &, int64_t, const Chip &)>;
   std::vector<std::vector<Choice>> plans(llvm::ArrayRef<const Chip *> chips,
                                          Status status = nullptr) {
     history.clear();
-    return llvm::cantFail(choosePlans(
-        report, problem, chips, options,
-        [&](const Proposal &proposal, int64_t n, const Chip &chip) {
-          Candidate candidate;
-          candidate.proposal = proposal;
-          candidate.n = n;
-          candidate.status =
-              status ? status(proposal, n, chip) : CandidateStatus::Compiled;
-          if (candidate.status != CandidateStatus::Compiled)
-            candidate.message = "refused by the test";
-          return candidate;
-        },
-        &history));
+    StatusEvaluator evaluator(std::move(status));
+    return llvm::cantFail(
+        choosePlans(report, problem, chips, options, evaluator, &history));
   }
   std::vector<Choice> plan(Status status = nullptr) {
     return plans(chips({"sm_90a"}), std::move(status)).front();
@@ -294,9 +309,9 @@ TEST_F(ChooseTest, BadNAreRefused) {
   useRandom(64, 64, 0.5);
   auto messageFor = [&](std::vector<int64_t> ns) {
     options.ns = std::move(ns);
+    StatusEvaluator evaluator;
     auto chosen =
-        choosePlan(report, problem, *chips({"sm_90a"})[0], options,
-                   [](const Proposal &, int64_t) { return Candidate(); });
+        choosePlans(report, problem, chips({"sm_90a"}), options, evaluator);
     EXPECT_FALSE(bool(chosen));
     return llvm::toString(chosen.takeError());
   };

@@ -29,7 +29,8 @@ struct RecordTest : ::testing::Test {
     candidate.message = "spills 16 bytes";
   }
   llvm::json::Object record() {
-    std::string line = makeRecord(report, problem, *chip, candidate, resources);
+    std::string line =
+        makeRecord(report, problem, *chip, candidate, environment);
     EXPECT_EQ(line.find('\n'), std::string::npos) << line;
     auto value = llvm::json::parse(line);
     EXPECT_TRUE(bool(value)) << line;
@@ -41,14 +42,15 @@ struct RecordTest : ::testing::Test {
   Problem problem;
   const Chip *chip = llvm::cantFail(findChip("sm_90a"));
   Candidate candidate;
-  KernelResources resources;
+  TuningEnvironment environment;
 };
 } // namespace
 
 TEST_F(RecordTest, HoldsTheWholeCandidate) {
-  resources.registers = 40;
-  resources.spillStoreBytes = 16;
+  candidate.facts.registers = 40;
+  candidate.facts.spillBytes = 16;
   candidate.microseconds = 3.25;
+  environment = {"NVIDIA H200", "13.0", "12.9"};
   llvm::json::Object object = record();
   EXPECT_EQ(object.getInteger("record"), 1);
   EXPECT_EQ(object.getString("layer"), "layer \"one\"\n");
@@ -65,7 +67,13 @@ TEST_F(RecordTest, HoldsTheWholeCandidate) {
   EXPECT_EQ(object.getNumber("us"), 3.25);
   EXPECT_EQ(object.getInteger("registers"), 40);
   EXPECT_EQ(object.getInteger("spill_bytes"), 16);
+  EXPECT_EQ(object.getString("device"), "NVIDIA H200");
+  EXPECT_EQ(object.getString("driver"), "13.0");
+  EXPECT_EQ(object.getString("ptxas"), "12.9");
   EXPECT_FALSE(object.get("dense_us"));
+  // Nothing that is not measured depends on where it was.
+  candidate.microseconds = 0;
+  EXPECT_FALSE(record().get("device"));
 }
 
 TEST_F(RecordTest, IdIsOfTheKeyAndStrategyAlone) {

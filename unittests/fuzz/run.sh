@@ -18,8 +18,8 @@ seconds=${1:?usage: run.sh SECONDS [TARGET...]}
 shift
 targets=("$@")
 [ ${#targets[@]} -gt 0 ] ||
-  targets=(safetensors npy npz mtx smtx package json ptxas-log sass ncu ptx chat
-    mlir)
+  targets=(safetensors npy npz mtx smtx package json transcript ptxas-log sass ncu
+    ptx chat mlir)
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
 build=${SPARSEDITTO_FUZZ_BUILD:-$root/build-fuzz}

@@ -1,5 +1,4 @@
-//===- Candidate.h - A proposal and what became of it ------------*- C++
-//-*-===//
+//===- Candidate.h - A proposal and what became of it -----------*- C++ -*-===//
 //
 // Part of the SparseDitto project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -12,6 +11,7 @@
 
 #include "sparseditto/Kernels/Problem.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/JSON.h"
 #include <map>
 #include <optional>
 #include <string>
@@ -76,9 +76,10 @@ llvm::StringRef name(TimeSource source); ///< "predicted", "measured".
 /// Facts about a built kernel that a source may learn from. What is unknown is
 /// empty or zero.
 struct KernelFacts {
-  unsigned registers = 0;              ///< A thread.
-  unsigned spillBytes = 0;             ///< Stores and loads.
-  unsigned sharedBytes = 0;            ///< A block, static and dynamic.
+  unsigned registers = 0;   ///< A thread.
+  unsigned spillBytes = 0;  ///< Stores and loads.
+  unsigned sharedBytes = 0; ///< A block, static and dynamic.
+  unsigned staticSharedBytes = 0;
   std::vector<std::string> advisories; ///< Of ptxas, with their codes.
   /// Profiler counters by name, percent or count as the name says.
   std::map<std::string, double> counters;
@@ -92,6 +93,7 @@ struct KernelFacts {
 struct Candidate {
   Proposal proposal;
   int64_t n = 1;
+  std::string chip; ///< "sm_90a".
   CandidateStatus status = CandidateStatus::Predicted;
   double microseconds = 0;      ///< Measured, 0 if not.
   double denseMicroseconds = 0; ///< Measured beside it, 0 if not.
@@ -111,6 +113,13 @@ struct Candidate {
     return microseconds > 0 ? TimeSource::Measured : TimeSource::Predicted;
   }
 };
+
+/// Cuts what has no bound of its own (messages, advisories, counters, facts),
+/// so that no kernel or compiler can fill a prompt or a transcript.
+void boundFeedback(Candidate &candidate);
+
+/// All of it, as transcripts hold it; unknown facts are left out.
+llvm::json::Object toJSON(const Candidate &candidate);
 
 } // namespace sparseditto
 

@@ -1,5 +1,4 @@
-//===- EventSink.h - Where the agent says what it does -----------*- C++
-//-*-===//
+//===- EventSink.h - Where the agent says what it does ----------*- C++ -*-===//
 //
 // Part of the SparseDitto project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

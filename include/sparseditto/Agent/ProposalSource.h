@@ -17,6 +17,7 @@
 #include "sparseditto/Agent/Candidate.h"
 #include "sparseditto/Agent/EventSink.h"
 #include "sparseditto/Kernels/Family.h"
+#include <atomic>
 #include <limits>
 #include <memory>
 #include <string>
@@ -120,6 +121,8 @@ struct ProposalState {
   AgentTools *tools = nullptr;
   /// Null where no transcript is kept.
   EventSink *events = nullptr;
+  /// Set by Ctrl-C: a source that waits looks at it. May be null.
+  const std::atomic<bool> *cancelled = nullptr;
 };
 
 class ProposalSource {
@@ -133,6 +136,9 @@ public:
   /// True if what it proposes depends on what became of earlier proposals, so
   /// that it is asked for a few at a time; else once for many.
   virtual bool learns() const { return false; }
+  /// True for exhaustive, random and the like, which are measured by
+  /// themselves: the heuristic's plan is not evaluated first.
+  virtual bool isBaseline() const { return false; }
   /// What it spends; null if nothing.
   virtual const PaidBudget *paid() const { return nullptr; }
 };

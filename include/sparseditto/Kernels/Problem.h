@@ -68,6 +68,9 @@ struct Strategy {
   std::string str() const;
   bool operator==(const Strategy &) const = default;
 };
+/// The inverse of Strategy::str(); nothing for any other text. Whether there is
+/// such a family with such knobs is not looked at.
+std::optional<Strategy> parseStrategy(llvm::StringRef text);
 
 } // namespace sparseditto
 

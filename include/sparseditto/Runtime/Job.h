@@ -42,6 +42,9 @@ struct Job {
   bool allVariants = true;
   int64_t maxOneHotLaunches = 1 << 20;
   std::vector<int64_t> timeN; ///< Empty: no timing.
+  /// Symbol of another kernel of the layer and chip, verified before, that is
+  /// timed in between; empty for none.
+  std::string rival;
   /// Of all inputs. 0: runJob draws one, so that no kernel can know it.
   uint64_t seed = 0;
   /// Whether checkCandidateModule and checkCandidatePtx come first. Off only to
@@ -94,7 +97,9 @@ struct JobResult {
   // As loaded; zero under emulation.
   int registers = 0, localBytes = 0, staticSharedBytes = 0;
   bool compiledByDriver = false;
+  /// With a rival, the mean of the times before and after the rival's.
   std::vector<Measurement> measurements;
+  std::vector<Measurement> rivals; ///< Of the rival, as `measurements`.
   std::optional<ModuleJobResult> module;
   double seconds = 0; ///< Wall time of the worker, filled in by the parent.
   int exitCode = 0;   ///< Of the worker or its wrapper; not in the JSON.

@@ -138,14 +138,16 @@ def SparseAgentLowerPass : Pass<"sparse-agent-lower", "::mlir::ModuleOp"> {
 
     Prints a table of weights, patterns, choices, predicted times and what ptxas said
     to standard error, and below it why other products were left to the host.
-    `transcript` writes one JSON object a choice: the table's content, the fingerprint
-    of the pattern and every candidate that was tried.
+    `transcript` writes every candidate, request, reply and decision as a line of
+    JSON. With `agent=replay` it is read instead: the module of the recorded run is
+    made again, byte for byte, without a network. A transcript of another version,
+    weight, number of tokens or chip is an error.
 
     Products are decided in parallel; the result does not depend on it.
   }];
   let options = [
     Option<"agent", "agent", "std::string", /*default=*/"\"heuristic\"",
-           "Who proposes: heuristic, exhaustive or random[:seed]">,
+           "Who proposes, the next one where one fails: heuristic, exhaustive, random[:seed], llm, local; or replay">,
     Option<"target", "target", "std::string", /*default=*/"\"sm_80\"",
            "Chip to choose and build for, such as sm_90a">,
     ListOption<"n", "n", "int64_t",
@@ -155,7 +157,15 @@ def SparseAgentLowerPass : Pass<"sparse-agent-lower", "::mlir::ModuleOp"> {
     ListOption<"family", "family", "std::string",
                "Take only kernels of these families, even where the dense library is predicted faster">,
     Option<"transcript", "transcript", "std::string", /*default=*/"\"\"",
-           "File to write one line of JSON a choice to">,
+           "File to write what happened to as JSON lines; read by agent=replay">,
+    Option<"budgetSeconds", "budget-seconds", "int64_t", /*default=*/"0",
+           "Propose nothing new after this many seconds (default 0: no limit)">,
+    Option<"llmConfig", "llm-config", "std::string", /*default=*/"\"\"",
+           "File that says where the language models llm and local are, and their budgets">,
+    Option<"requireAgent", "require-agent", "bool", /*default=*/"false",
+           "Fail if the agent does, instead of taking the heuristic's plan">,
+    Option<"database", "database", "std::string", /*default=*/"\"\"",
+           "File of tuning records whose verified results are applied">,
     Option<"decideOnly", "decide-only", "bool", /*default=*/"false",
            "Stop after the plans">,
     Option<"format", "format", "std::string", /*default=*/"\"ptx\"",

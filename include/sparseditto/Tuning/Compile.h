@@ -11,7 +11,10 @@
 
 #include "sparseditto/Analysis/PatternReport.h"
 #include "sparseditto/Target/Ptxas.h"
+#include "sparseditto/Tuning/CandidateBuilder.h"
 #include "sparseditto/Tuning/Choose.h"
+#include "sparseditto/Tuning/Database.h"
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,6 +34,13 @@ struct CompileOptions {
   std::string outputDirectory;
   PtxasOptions ptxas;
   unsigned jobs = 0; ///< Worker threads; 0 = one a core.
+  /// Who evaluates candidates for one weight; empty: CompiledEvaluator.
+  std::function<std::unique_ptr<Evaluator>(
+      const Matrix &weight, const Problem &problem, CandidateBuilder &builder)>
+      makeEvaluator;
+  /// Facts for sources from the machine code as well.
+  bool readSass = false;
+  TuningEnvironment environment; ///< Of what is measured.
 };
 
 /// One choice for one tensor, layout and chip: a row of the table.
@@ -66,10 +76,11 @@ struct CompileResult {
   std::vector<CompiledRow> rows;
   std::vector<LayerMemory> memory; ///< A layer each, in the order of the rows.
   std::vector<SkippedTensor> skipped;
-  std::vector<std::string> notes; ///< Conversions that changed something, ...
-  int64_t kernelsBuilt = 0;       ///< Distinct kernels, counted once a chip.
-  int64_t packedBytes = 0;        ///< Resident bytes of all packed copies.
-  int64_t denseBytes = 0;         ///< The same weights dense.
+  std::vector<std::string> notes;   ///< Conversions that changed something, ...
+  std::vector<std::string> records; ///< JSON lines, as in records.jsonl.
+  int64_t kernelsBuilt = 0;         ///< Distinct kernels, counted once a chip.
+  int64_t packedBytes = 0;          ///< Resident bytes of all packed copies.
+  int64_t denseBytes = 0;           ///< The same weights dense.
 };
 
 /// One product of a model, for compileProducts().

@@ -36,6 +36,7 @@ struct CachedKernel {
   std::string mlir;        ///< Text of the kernel's module.
   std::string ptx, cubin;
   KernelResources resources;
+  KernelFacts facts; ///< The same for sources, and what names the binary.
 };
 
 /// Sets status, message and resources by what ptxas said of the kernel.
@@ -48,7 +49,10 @@ std::string sourceHash(llvm::StringRef mlir);
 /// Thread-safe. A kernel being built by one thread is waited for by others.
 class KernelCache {
 public:
-  explicit KernelCache(PtxasOptions ptxas) : ptxas(std::move(ptxas)) {}
+  /// With `readSass` facts are read from the machine code too, where a
+  /// disassembler is installed: one more process a kernel.
+  explicit KernelCache(PtxasOptions ptxas, bool readSass = false)
+      : ptxas(std::move(ptxas)), readSass(readSass) {}
 
   std::shared_ptr<const CachedKernel>
   get(const KernelFamily &family, const Problem &problem,
@@ -66,6 +70,7 @@ private:
   std::shared_ptr<Slot> slotFor(const Chip &chip, const std::string &symbol);
 
   PtxasOptions ptxas;
+  bool readSass;
   mutable std::mutex mutex;
   std::map<std::pair<std::string, std::string>, std::shared_ptr<Slot>> slots;
 };
