@@ -91,6 +91,8 @@ CandidateStatus sparseditto::candidateStatus(RunStatus status) {
   case RunStatus::OverLimits:
   case RunStatus::NoResult:
   case RunStatus::Error:
+  // Of modules, of which no candidate is one.
+  case RunStatus::Executed:
     return CandidateStatus::Crashed;
   }
   llvm_unreachable("unknown run status");
