@@ -341,6 +341,7 @@ JobResult sparseditto::runJob(llvm::StringRef program, Job job,
   processOptions.limits.directoryBytes = options.directoryBytes;
   processOptions.limits.directoryFiles = options.directoryFiles;
   processOptions.environment = &environment;
+  processOptions.cancelled = options.cancelled;
   llvm::Expected<ProcessResult> process = runProcess(args, processOptions);
   if (!process)
     return failure(RunStatus::Error, llvm::toString(process.takeError()));
@@ -349,6 +350,8 @@ JobResult sparseditto::runJob(llvm::StringRef program, Job job,
   failed.seconds = process->seconds;
   failed.exitCode = process->exitCode;
   std::string words = lastWords(process->output);
+  if (process->cancelled)
+    return failure(RunStatus::NoResult, "the worker was cancelled");
   if (process->timedOut)
     return failure(RunStatus::TimedOut,
                    "the worker was killed after " +

@@ -8,6 +8,7 @@
 
 #include "sparseditto/Tuning/Agents.h"
 #include "sparseditto/Agent/LLMSource.h"
+#include "sparseditto/Agent/Prompt.h"
 #include "sparseditto/Support/Error.h"
 
 using namespace sparseditto;
@@ -27,6 +28,25 @@ public:
 private:
   std::string reason;
 };
+
+/// In the place of a model: shows what that would be asked.
+class PromptSource : public ProposalSource {
+public:
+  explicit PromptSource(const AgentOptions &options)
+      : onPrompt(options.onPrompt) {}
+  llvm::StringRef name() const override { return "prompt"; }
+  bool learns() const override { return true; }
+  llvm::Expected<std::vector<Proposal>> propose(const ProposalState &state,
+                                                unsigned k) override {
+    PromptOptions options;
+    options.proposals = std::min(options.proposals, k);
+    onPrompt(state, buildPrompt(state, options).text());
+    return std::vector<Proposal>();
+  }
+
+private:
+  std::function<void(const ProposalState &, llvm::StringRef)> onPrompt;
+};
 } // namespace
 
 SourceChain::Factory sparseditto::agentFactory(AgentOptions options) {
@@ -39,6 +59,8 @@ SourceChain::Factory sparseditto::agentFactory(AgentOptions options) {
       return makeError("unknown agent '{0}', expected heuristic, exhaustive, "
                        "random[:SEED], llm or local",
                        spec);
+    if (options.onPrompt)
+      return std::make_unique<PromptSource>(options);
     auto unavailable = [](llvm::Error error) {
       return std::make_unique<UnavailableSource>(
           llvm::toString(std::move(error)));
@@ -50,6 +72,9 @@ SourceChain::Factory sparseditto::agentFactory(AgentOptions options) {
     source.cancelled = options.cancelled;
     std::vector<std::string> warnings;
     auto made = createLLMSource(*config, source, warnings);
+    if (options.warn)
+      for (const std::string &warning : warnings)
+        options.warn(warning);
     if (!made)
       return unavailable(made.takeError());
     return std::move(*made);

@@ -283,8 +283,9 @@ sparseditto::compilePackage(const CompileOptions &asked) {
     return llvm::createStringError("no tensor can be compiled; the first, '" +
                                    result.skipped.front().layer +
                                    "': " + result.skipped.front().reason);
-  if (llvm::Error error = assembler.write(options.outputDirectory))
-    return error;
+  if (!options.outputDirectory.empty())
+    if (llvm::Error error = assembler.write(options.outputDirectory))
+      return error;
   return result;
 }
 

@@ -10,6 +10,7 @@
 #include "Subcommands.h"
 #include "sparseditto/Agent/Transcript.h"
 #include "sparseditto/Runtime/Device.h"
+#include "sparseditto/Support/Printable.h"
 #include "sparseditto/Support/Table.h"
 #include "sparseditto/Tuning/Evaluators.h"
 #include "llvm/ADT/StringExtras.h"
@@ -36,7 +37,7 @@ struct Spelling : CompileSpelling {
   std::string targetSpeedup, transcript, measure = "auto", database;
   std::string llmConfig, calls, tokens, money;
   unsigned seconds = 0, batch = 4, patience = 2, device = 0, timeout = 600;
-  bool emulate = false, requireAgent = false;
+  bool emulate = false, requireAgent = false, dumpPrompt = false;
 };
 
 /// The device that candidates are measured on, or why there is none.
@@ -88,6 +89,15 @@ static void printProgress(const LoopProgress &line) {
     text += ", spent " + line.cost;
   std::lock_guard<std::mutex> lock(mutex);
   llvm::errs() << text << "\n";
+}
+
+static void printPrompt(const ProposalState &state, llvm::StringRef prompt) {
+  static std::mutex mutex;
+  std::lock_guard<std::mutex> lock(mutex);
+  llvm::outs() << llvm::formatv("=== {0}, N = {1}, {2}\n",
+                                printableLine(state.report.matrixName),
+                                state.problem.tuneN, state.chip)
+               << prompt;
 }
 
 static void printTable(const CompileResult &result) {
@@ -153,7 +163,10 @@ static void chooseEvaluator(CompileOptions &options, const Spelling &spelling,
   unsigned threads = std::max(1u, std::thread::hardware_concurrency());
   JobSettings settings;
   settings.run = [program, timeout = spelling.timeout](const Job &job) {
-    return runJob(program, job, timeout);
+    JobOptions options;
+    options.timeoutSeconds = timeout;
+    options.cancelled = &interrupted;
+    return runJob(program, job, options);
   };
   settings.emulate = !measuring.device;
   settings.device = int(spelling.device);
@@ -191,6 +204,11 @@ static llvm::Expected<CompileOptions> interpret(const Spelling &spelling,
     if (double number;
         !value->empty() && (!llvm::to_float(*value, number) || !(number >= 0)))
       return invalidOption(name, *value, "a number of at least 0");
+  agents.warn = [](llvm::StringRef warning) {
+    llvm::errs() << "sd-tune tune: warning: " << warning << "\n";
+  };
+  if (spelling.dumpPrompt)
+    agents.onPrompt = printPrompt;
   auto options = spelling.interpret(command, std::move(agents));
   if (!options)
     return options.takeError();
@@ -213,6 +231,9 @@ static llvm::Expected<CompileOptions> interpret(const Spelling &spelling,
   loop.clock = secondsFromNow();
   loop.interrupted = &interrupted;
   options->choose.progress = printProgress;
+  // Facts of the machine code are for those who can read them.
+  options->readSass =
+      options->choose.sources && options->choose.sources->learns();
   // Kernels are timed one at a time; those of a round compile side by side.
   if (options->jobs == 0)
     options->jobs = 1;
@@ -250,6 +271,9 @@ int tool::tuneMain(llvm::ArrayRef<const char *> args) {
   command.flag(
       "--require-agent", spelling.requireAgent,
       "fail if the agent does, instead of taking the heuristic's plan");
+  command.flag("--dump-prompt", spelling.dumpPrompt,
+               "print what a language model would be asked first, and ask none; "
+               "writes no package");
   command.value("--transcript", "FILE", spelling.transcript,
                 "write what happens, as JSON lines");
   command.value("--measure", "WHEN", spelling.measure,
@@ -265,7 +289,9 @@ int tool::tuneMain(llvm::ArrayRef<const char *> args) {
     return *code;
   if (command.positional.empty())
     return command.usageError("expected at least one weight file");
-  if (spelling.output.empty())
+  if (spelling.dumpPrompt)
+    spelling.agent = "llm";
+  else if (spelling.output.empty())
     return command.usageError("expected -o PACKAGE");
   auto options = interpret(spelling, command);
   if (!options)
@@ -339,6 +365,14 @@ int tool::tuneMain(llvm::ArrayRef<const char *> args) {
   }
   if (!result)
     return command.fail(result.takeError());
+  if (spelling.dumpPrompt) {
+    // Where no model would be asked, why.
+    for (const CompiledRow &row : result->rows)
+      llvm::outs() << llvm::formatv(
+          "=== {0}, N = {1}, {2}: {3}\n", printableLine(row.layer),
+          row.choice.rangeText(), row.chip, row.choice.stop);
+    return 0;
+  }
   if (database && !recorded)
     if (llvm::Error error = database->append(result->records))
       return command.fail(std::move(error));

@@ -22,6 +22,7 @@
 #include "sparseditto/Verify/Checker.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/JSON.h"
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -123,6 +124,8 @@ struct JobOptions {
   std::vector<std::string> wrapper;
   /// Receives the first of what they wrote to stdout and stderr.
   std::string *output = nullptr;
+  /// The worker is ended when this is set. May be null.
+  const std::atomic<bool> *cancelled = nullptr;
 };
 
 /// Runs `program worker JOB RESULT` in a process group and a directory of its

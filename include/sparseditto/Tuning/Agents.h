@@ -12,6 +12,7 @@
 
 #include "sparseditto/Tuning/SourceChain.h"
 #include <atomic>
+#include <functional>
 
 namespace sparseditto {
 
@@ -22,6 +23,12 @@ struct AgentOptions {
   /// for every model: {"max_calls", "10"}.
   std::vector<std::pair<std::string, std::string>> fields;
   const std::atomic<bool> *cancelled = nullptr;
+  /// If set, receives the prompt that a model would be sent; none is asked, and
+  /// none has to be configured.
+  std::function<void(const ProposalState &state, llvm::StringRef prompt)>
+      onPrompt;
+  /// Receives what is doubtful about a configuration, a line each. May be empty.
+  std::function<void(llvm::StringRef)> warn;
 };
 
 /// Makes the sources of createProposalSource(), and the language models "llm"

@@ -31,7 +31,7 @@ struct CompileOptions {
   /// and f64 files, else as stored.
   std::optional<ElementType> type;
   Epilogue epilogue;
-  std::string outputDirectory;
+  std::string outputDirectory; ///< Empty: compilePackage() writes nothing.
   PtxasOptions ptxas;
   unsigned jobs = 0; ///< Worker threads; 0 = one a core.
   /// Who evaluates candidates for one weight; empty: CompiledEvaluator.
