@@ -123,13 +123,14 @@ static llvm::Error verifyArgs(const KernelManifest &manifest) {
   if (args.size() > maxArgs)
     return fail("kernel '%s': %zu arguments, at most %zu are allowed",
                 manifest.symbol.c_str(), args.size(), maxArgs);
+  for (size_t i = 0; i < args.size(); ++i)
+    if (!isPlainName(args[i].name))
+      return fail("kernel '%s': name '%s' of argument %zu is not 1 to 256 "
+                  "letters, digits and \"_-.\"",
+                  manifest.symbol.c_str(), printable(args[i].name).c_str(), i);
   size_t packed = 0;
   while (packed < args.size() && args[packed].kind == ArgKind::Packed) {
     const KernelArg &arg = args[packed];
-    if (!isPlainName(arg.name))
-      return fail("kernel '%s': name '%s' of packed argument %zu is not 1 to "
-                  "256 letters, digits and \"_-.\"",
-                  manifest.symbol.c_str(), printable(arg.name).c_str(), packed);
     if (arg.alignment == 0 || arg.alignment > 256 ||
         (arg.alignment & (arg.alignment - 1)) != 0)
       return fail("kernel '%s': packed argument '%s' has alignment %u, "

@@ -99,8 +99,11 @@ llvm::Expected<ChatReply> chat::readReply(llvm::StringRef text) {
     reply.message.text = text.str();
     return reply;
   }
-  if (const Json *error = find(*value, "error"))
-    return fail(ChatErrorKind::Server, "{0}", oneLine(asText(*error)));
+  if (const Json *error = find(*value, "error")) {
+    std::string why = oneLine(asText(*error));
+    return fail(ChatErrorKind::Server, "{0}",
+                why.empty() ? "an error without a text" : why);
+  }
   // A string, or the answer's own object.
   if (const Json *content = find(*value, "text"))
     reply.message.text = asText(*content);

@@ -128,6 +128,8 @@ TEST_F(Command, Failures) {
            {"head -c 200000 /dev/zero", ChatErrorKind::TooLarge,
             "wrote more than 100000 bytes"},
            {"exit 0", ChatErrorKind::Malformed, "the reply is empty"},
+           {R"(echo '{"error": ""}')", ChatErrorKind::Server,
+            "an error without a text"},
            {R"(echo '{"error": "no more"}')", ChatErrorKind::Server,
             "answered: no more"},
            {R"(echo '{"text": "x", "stop": "length"}')",
