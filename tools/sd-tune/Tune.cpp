@@ -369,7 +369,7 @@ int tool::tuneMain(llvm::ArrayRef<const char *> args) {
     // Where no model would be asked, why.
     for (const CompiledRow &row : result->rows)
       llvm::outs() << llvm::formatv(
-          "=== {0}, N = {1}, {2}: {3}\n", printableLine(row.layer),
+          "=== {0}, N {1}, {2}: {3}\n", printableLine(row.layer),
           row.choice.rangeText(), row.chip, row.choice.stop);
     return 0;
   }
