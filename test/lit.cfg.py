@@ -113,6 +113,13 @@ if cache.get("SPARSEDITTO_STATIC", "OFF").upper() in ("ON", "1", "TRUE", "YES"):
 if cache.get("SPARSEDITTO_SANITIZE"):
     config.available_features.add("sanitize")
 
+# A language model on this machine: minutes, and its first run installs it.
+if os.environ.get("SPARSEDITTO_TEST_LLM") == "1":
+    config.available_features.add("local-llm")
+    for variable in ("SPARSEDITTO_LLM_VENV", "http_proxy", "https_proxy", "PIP_INDEX_URL"):
+        if variable in os.environ:
+            config.environment[variable] = os.environ[variable]
+
 config.substitutions += [
     ("%testdata", data),
     ("%root", root),

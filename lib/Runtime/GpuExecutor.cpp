@@ -15,8 +15,10 @@ using namespace sparseditto;
 namespace {
 class GpuExecutor : public Executor {
 public:
-  GpuExecutor(DeviceRef device, const LoadedKernel &kernel, Stream stream)
-      : device(std::move(device)), kernel(kernel), stream(std::move(stream)) {
+  GpuExecutor(DeviceRef device, const LoadedKernel &kernel, Stream stream,
+              uint64_t seed)
+      : device(std::move(device)), kernel(kernel), stream(std::move(stream)),
+        draw(seed) {
     const DeviceInfo &info = this->device->info();
     text = info.name + ", driver " + std::to_string(info.driverVersion / 1000) +
            "." + std::to_string(info.driverVersion % 1000 / 10);
@@ -44,7 +46,7 @@ private:
   /// by address nor one that counts on another address goes unseen.
   DeviceBuffer arenas[2][SlotCount];
   unsigned turn = 0;
-  std::minstd_rand draw;
+  std::mt19937_64 draw;
 };
 } // namespace
 
@@ -94,7 +96,7 @@ llvm::Error GpuExecutor::place(Slot slot, const BufferImage *image,
 }
 
 llvm::Error GpuExecutor::launch(LaunchRequest &request) {
-  turn = draw() >> 16 & 1;
+  turn = unsigned(draw() >> 63);
   LaunchArguments arguments;
   arguments.packed = packedPointers;
   arguments.n = request.n;
@@ -130,10 +132,11 @@ llvm::Error GpuExecutor::launch(LaunchRequest &request) {
 }
 
 llvm::Expected<std::unique_ptr<Executor>>
-sparseditto::createGpuExecutor(DeviceRef device, const LoadedKernel &kernel) {
+sparseditto::createGpuExecutor(DeviceRef device, const LoadedKernel &kernel,
+                               uint64_t seed) {
   llvm::Expected<Stream> stream = Stream::create(device);
   if (!stream)
     return stream.takeError();
   return std::make_unique<GpuExecutor>(std::move(device), kernel,
-                                       std::move(*stream));
+                                       std::move(*stream), seed);
 }

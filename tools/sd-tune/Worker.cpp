@@ -161,7 +161,7 @@ llvm::Error Work::onGpu() {
     result.compiledByDriver = loaded->uses().compiledByDriver;
     fault = RunStatus::LaunchFailed;
     llvm::Expected<std::unique_ptr<Executor>> executor =
-        createGpuExecutor(*device, *loaded);
+        createGpuExecutor(*device, *loaded, job.seed);
     if (!executor)
       return executor.takeError();
     if (llvm::Error error = check(**executor))

@@ -75,7 +75,7 @@ protected:
     if (!loaded)
       return loaded.takeError();
     EXPECT_TRUE(loaded->uses().compiledByDriver);
-    auto executor = createGpuExecutor(*device, *loaded);
+    auto executor = createGpuExecutor(*device, *loaded, /*seed=*/1);
     if (!executor)
       return executor.takeError();
     CheckOptions check;
