@@ -27,7 +27,8 @@ public:
 
 private:
   /// A plan a chip.
-  llvm::Expected<std::vector<std::vector<Choice>>> plans(CompiledLayer &result, EventSink *events);
+  llvm::Expected<std::vector<std::vector<Choice>>> plans(CompiledLayer &result,
+                                                         EventSink *events);
   CompiledRow rowFor(const Chip &chip, const PackageLayer &layer) const;
   llvm::Error addKernel(const Chip &chip, const Choice &choice,
                         CompiledLayer &result, PlanEntry &entry,
@@ -163,11 +164,9 @@ llvm::Error LayerCompiler::run(CompiledLayer &result, EventSink *events) {
   return llvm::Error::success();
 }
 
-llvm::Expected<CompiledLayer>
-sparseditto::compileLayer(const ModelProduct &product,
-                          const PatternReport &report,
-                          const CompileOptions &options, KernelCache &cache,
-                          EventSink *events) {
+llvm::Expected<CompiledLayer> sparseditto::compileLayer(
+    const ModelProduct &product, const PatternReport &report,
+    const CompileOptions &options, KernelCache &cache, EventSink *events) {
   CompiledLayer result;
   PackageLayer &layer = result.layer;
   layer.name = product.weight.name;

@@ -26,10 +26,11 @@ struct CompiledLayer {
 
 /// The product's weight is in the package's element type already; `report` is
 /// of it. `events` may be null and stands for that of the options.
-llvm::Expected<CompiledLayer>
-compileLayer(const ModelProduct &product, const PatternReport &report,
-             const CompileOptions &options, KernelCache &cache,
-             EventSink *events);
+llvm::Expected<CompiledLayer> compileLayer(const ModelProduct &product,
+                                           const PatternReport &report,
+                                           const CompileOptions &options,
+                                           KernelCache &cache,
+                                           EventSink *events);
 
 } // namespace sparseditto
 

@@ -54,9 +54,10 @@ void CompileSpelling::declare(CommandLine &command, llvm::StringRef budgetName,
                 "kernels apply none, relu, gelu or silu");
   command.flag("--residual", residual, "kernels add a residual");
   command.value("--agent", "NAME", agent, "who proposes: " + agents.str());
-  command.value("--family", "LIST", families,
-                "kernels of these families only, even where the dense library is "
-                "predicted to be faster");
+  command.value(
+      "--family", "LIST", families,
+      "kernels of these families only, even where the dense library is "
+      "predicted to be faster");
   command.value("--copies", "COUNT", copies,
                 "packed copies a weight may have besides the dense one "
                 "(default 1)");

@@ -271,9 +271,10 @@ int tool::tuneMain(llvm::ArrayRef<const char *> args) {
   command.flag(
       "--require-agent", spelling.requireAgent,
       "fail if the agent does, instead of taking the heuristic's plan");
-  command.flag("--dump-prompt", spelling.dumpPrompt,
-               "print what a language model would be asked first, and ask none; "
-               "writes no package");
+  command.flag(
+      "--dump-prompt", spelling.dumpPrompt,
+      "print what a language model would be asked first, and ask none; "
+      "writes no package");
   command.value("--transcript", "FILE", spelling.transcript,
                 "write what happens, as JSON lines");
   command.value("--measure", "WHEN", spelling.measure,

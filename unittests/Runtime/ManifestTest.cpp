@@ -133,8 +133,9 @@ TEST(Manifest, DiagnosesWhatCannotBeLaunched) {
   EXPECT_EQ(changed([](auto &m) { m.args[0].name = "\x1b[2J"; }),
             "kernel 'sd_nm_layer0_n16': name '\\1B[2J' of argument 0 is not 1 "
             "to 256 letters, digits and \"_-.\"");
-  EXPECT_EQ(changed([](auto &m) { m.args.back().name = "\x7f"; })
-                .find("kernel 'sd_nm_layer0_n16': name '\\7F' of argument "),
+  EXPECT_EQ(changed([](auto &m) {
+              m.args.back().name = "\x7f";
+            }).find("kernel 'sd_nm_layer0_n16': name '\\7F' of argument "),
             0u);
   EXPECT_EQ(changed([](auto &m) { m.symbol = std::string(1 << 20, 'a'); }),
             "kernel symbol '" + std::string(60, 'a') +

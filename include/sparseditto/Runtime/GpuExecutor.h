@@ -15,9 +15,9 @@
 
 namespace sparseditto {
 
-/// Runs `kernel`, which must outlive the executor, on its device. `seed` decides
-/// which of its two sets of buffers a launch sees: one that the kernel cannot
-/// know.
+/// Runs `kernel`, which must outlive the executor, on its device. `seed`
+/// decides which of its two sets of buffers a launch sees: one that the kernel
+/// cannot know.
 llvm::Expected<std::unique_ptr<Executor>>
 createGpuExecutor(DeviceRef device, const LoadedKernel &kernel, uint64_t seed);
 

@@ -27,7 +27,8 @@ struct AgentOptions {
   /// none has to be configured.
   std::function<void(const ProposalState &state, llvm::StringRef prompt)>
       onPrompt;
-  /// Receives what is doubtful about a configuration, a line each. May be empty.
+  /// Receives what is doubtful about a configuration, a line each. May be
+  /// empty.
   std::function<void(llvm::StringRef)> warn;
 };
 
