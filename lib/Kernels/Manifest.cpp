@@ -216,7 +216,15 @@ llvm::Error KernelManifest::verify() const {
                 kernel, staticSharedBytes, dynamicSharedBytes);
   if (weightBytes < 0)
     return fail("kernel '%s': negative weight bytes", kernel);
-  for (const std::string *file : {&ptxFile, &cubinFile, &mlirFile})
+  if (custom && strategy.family != customFamily)
+    return fail("kernel '%s': rewritten, but of family '%s' and not '%s'",
+                kernel, strategy.family.c_str(), customFamily.data());
+  if (custom && custom->approvedBy.empty() != custom->approvedHash.empty())
+    return fail("kernel '%s': approved without a name or a hash", kernel);
+  std::vector<const std::string *> files = {&ptxFile, &cubinFile, &mlirFile};
+  if (custom)
+    files.push_back(&custom->diffFile);
+  for (const std::string *file : files)
     if (!file->empty() && !isPackagePath(*file))
       return fail("kernel '%s': file name '%s' is not a plain relative path",
                   kernel, printable(*file).c_str());
@@ -248,6 +256,14 @@ json::Value sparseditto::toJSON(const Problem &problem) {
       {"tune_n", problem.tuneN}};
 }
 
+json::Object sparseditto::reviewToJSON(const CustomKernel &custom) {
+  if (custom.approvedHash.empty())
+    return json::Object{{"state", "unreviewed"}};
+  return json::Object{{"state", "approved"},
+                      {"by", json::fixUTF8(custom.approvedBy)},
+                      {"hash", custom.approvedHash}};
+}
+
 json::Value KernelManifest::toJSON() const {
   json::Array gridJson, blockJson, argsJson;
   for (const GridDim &dim : grid)
@@ -260,7 +276,7 @@ json::Value KernelManifest::toJSON() const {
                                     {"name", arg.name},
                                     {"type", name(arg.type)},
                                     {"alignment", int64_t(arg.alignment)}});
-  return json::Object{
+  json::Object object{
       {"symbol", symbol},
       {"strategy", sparseditto::toJSON(strategy)},
       {"format", json::Object{{"name", format}, {"version", formatVersion}}},
@@ -281,6 +297,45 @@ json::Value KernelManifest::toJSON() const {
       {"mlir", mlirFile},
       {"source_hash", sourceHash},
       {"record_id", recordId}};
+  if (custom)
+    object["custom"] = json::Object{{"base", sparseditto::toJSON(custom->base)},
+                                    {"reason", json::fixUTF8(custom->reason)},
+                                    {"diff", custom->diffFile},
+                                    {"review", reviewToJSON(*custom)}};
+  return object;
+}
+
+/// Absent from packages without rewritten kernels, and from old ones.
+static llvm::Expected<CustomKernel> customFromJSON(const json::Value &value) {
+  CustomKernel custom;
+  JSONFields fields(value, "custom");
+  if (const json::Value *item = fields.get("base")) {
+    llvm::Expected<Strategy> base = strategyFromJSON(*item);
+    if (base)
+      custom.base = std::move(*base);
+    else
+      fields.take(base.takeError());
+  }
+  fields.string("reason", custom.reason);
+  fields.string("diff", custom.diffFile);
+  if (const json::Value *item = fields.get("review")) {
+    JSONFields review(*item, "review");
+    std::string state;
+    review.string("state", state);
+    if (state == "approved") {
+      review.string("by", custom.approvedBy);
+      review.string("hash", custom.approvedHash);
+      if (review.ok() &&
+          (custom.approvedBy.empty() || custom.approvedHash.empty()))
+        review.take(fail("approved without a name or a hash"));
+    } else if (review.ok() && state != "unreviewed") {
+      review.take(fail("unknown state '%s'", state.c_str()));
+    }
+    fields.take(review.finish());
+  }
+  if (llvm::Error error = fields.finish())
+    return error;
+  return custom;
 }
 
 llvm::Expected<Strategy>
@@ -397,6 +452,13 @@ KernelManifest::fromJSON(const json::Value &value) {
   fields.string("mlir", manifest.mlirFile);
   fields.string("source_hash", manifest.sourceHash);
   fields.string("record_id", manifest.recordId);
+  if (const json::Value *item = fields.find("custom")) {
+    llvm::Expected<CustomKernel> custom = customFromJSON(*item);
+    if (custom)
+      manifest.custom = std::move(*custom);
+    else
+      fields.take(custom.takeError());
+  }
   if (llvm::Error error = fields.finish())
     return error;
   if (llvm::Error error = manifest.verify())

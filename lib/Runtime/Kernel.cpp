@@ -152,9 +152,13 @@ static llvm::Error loadModule(const Driver &api, const KernelManifest &manifest,
 llvm::Expected<LoadedKernel> LoadedKernel::load(DeviceRef device,
                                                 const KernelManifest &manifest,
                                                 llvm::StringRef cubin,
-                                                llvm::StringRef ptx) {
+                                                llvm::StringRef ptx,
+                                                Unreviewed unreviewed) {
   if (llvm::Error error = manifest.verify())
     return error;
+  if (unreviewed == Unreviewed::Refuse && manifest.isUnreviewed())
+    return fail("kernel '" + manifest.symbol +
+                "' is unreviewed: an agent wrote it and no person approved it");
   const DeviceInfo &info = device->info();
   if (!manifest.chip.empty() && !info.runs(manifest.chip))
     return fail("kernel '" + manifest.symbol + "' is for " + manifest.chip +

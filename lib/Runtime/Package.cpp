@@ -10,6 +10,7 @@
 #include "sparseditto/IO/SafetensorsWriter.h"
 #include "sparseditto/IO/TensorFile.h"
 #include "sparseditto/Runtime/JSONFile.h"
+#include "sparseditto/Runtime/Review.h"
 #include "sparseditto/Support/JSONFields.h"
 #include "sparseditto/Support/Printable.h"
 #include "sparseditto/Verify/Tolerance.h"
@@ -44,6 +45,14 @@ static std::string join(llvm::StringRef directory, llvm::StringRef file) {
   llvm::SmallString<256> path(directory);
   llvm::sys::path::append(path, llvm::sys::path::Style::posix, file);
   return std::string(path);
+}
+
+static std::vector<const std::string *> filesOf(const KernelManifest &kernel) {
+  std::vector<const std::string *> files = {&kernel.ptxFile, &kernel.cubinFile,
+                                            &kernel.mlirFile};
+  if (kernel.custom)
+    files.push_back(&kernel.custom->diffFile);
+  return files;
 }
 
 //===----------------------------------------------------------------------===//
@@ -175,6 +184,11 @@ llvm::Error sparseditto::writePackage(
     return fail("no package directory given");
   if (llvm::Error error = verifyPackage(package))
     return error;
+  if (package.production)
+    for (const PackageLayer &layer : package.layers)
+      for (const KernelManifest &kernel : layer.kernels)
+        if (kernel.isUnreviewed())
+          return unreviewedError(kernel);
   llvm::StringSet<> given;
   for (const auto &[path, contents] : files) {
     if (!isPackagePath(path) || path == manifestName || path == weightsName)
@@ -185,8 +199,7 @@ llvm::Error sparseditto::writePackage(
   }
   for (const PackageLayer &layer : package.layers)
     for (const KernelManifest &kernel : layer.kernels)
-      for (const std::string *file :
-           {&kernel.ptxFile, &kernel.cubinFile, &kernel.mlirFile})
+      for (const std::string *file : filesOf(kernel))
         if (!file->empty() && !given.contains(*file))
           return fail("kernel '" + kernel.symbol + "' names file '" + *file +
                       "', which is not given");
@@ -229,6 +242,8 @@ llvm::Error sparseditto::writePackage(
                                  {"sqrt_terms", T::sqrtTerms},
                                  {"linear_terms", T::linearTerms}}},
       {"layers", std::move(layers)}};
+  if (package.production)
+    (*manifest.getAsObject())["production"] = true;
   if (llvm::Error error = writeJSONFile(join(fresh, manifestName), manifest))
     return error;
 
@@ -256,8 +271,8 @@ llvm::Error sparseditto::writePackage(
 namespace {
 class PackageReader {
 public:
-  PackageReader(llvm::StringRef directory, llvm::StringRef only)
-      : directory(directory), only(only) {}
+  PackageReader(llvm::StringRef directory, llvm::StringRef only, PackageUse use)
+      : directory(directory), only(only), use(use) {}
   llvm::Expected<Package> read();
 
 private:
@@ -268,6 +283,7 @@ private:
                                 std::vector<int64_t> *shape);
 
   llvm::StringRef directory, only;
+  PackageUse use;
   std::unique_ptr<TensorFile> weights;
   /// Each tensor is copied once, or a small file could ask for any amount of
   /// memory.
@@ -398,8 +414,7 @@ PackageReader::readLayer(const json::Value &value) {
   layer.weight = std::move(*weight);
   layer.weight.name = layer.name;
   for (const KernelManifest &kernel : layer.kernels)
-    for (const std::string *file :
-         {&kernel.ptxFile, &kernel.cubinFile, &kernel.mlirFile})
+    for (const std::string *file : filesOf(kernel))
       if (!file->empty() && !fs::is_regular_file(join(directory, *file)))
         return fail("kernel '" + kernel.symbol + "': file '" + *file +
                     "' does not exist");
@@ -426,6 +441,8 @@ llvm::Expected<Package> PackageReader::read() {
     return fail(path + ": schema " + llvm::Twine(schema) +
                 ", this version reads " + llvm::Twine(schemaVersion));
   fields.string("generator", package.sourceVersion);
+  if (fields.find("production"))
+    fields.boolean("production", package.production);
   const json::Array *layers = fields.array("layers", 0, maxLayers);
   if (llvm::Error error = fields.finish())
     return inManifest(std::move(error));
@@ -447,12 +464,16 @@ llvm::Expected<Package> PackageReader::read() {
     return fail(path + ": no layer '" + printable(only) + "'");
   if (llvm::Error error = verifyPackage(package))
     return inManifest(std::move(error));
+  if (package.production && use == PackageUse::Run)
+    if (llvm::Error error = checkReviewed(package))
+      return inManifest(std::move(error));
   return package;
 }
 
 llvm::Expected<Package> sparseditto::readPackage(llvm::StringRef directory,
-                                                 llvm::StringRef layer) {
-  return PackageReader(directory, layer).read();
+                                                 llvm::StringRef layer,
+                                                 PackageUse use) {
+  return PackageReader(directory, layer, use).read();
 }
 
 llvm::Expected<std::string> sparseditto::readPackageFile(const Package &package,

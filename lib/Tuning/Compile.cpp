@@ -35,8 +35,10 @@ struct Job {
 /// Puts layers together as a package, and says what it holds.
 class PackageAssembler {
 public:
-  explicit PackageAssembler(CompileResult &result) : result(result) {
+  PackageAssembler(CompileResult &result, const CompileOptions &options)
+      : result(result) {
     package.sourceVersion = SPARSEDITTO_VERSION;
+    package.production = options.production;
   }
   void add(CompiledLayer compiled);
   bool empty() const { return package.layers.empty(); }
@@ -271,7 +273,7 @@ sparseditto::compilePackage(const CompileOptions &asked) {
   if (failed)
     return failed;
 
-  PackageAssembler assembler(result);
+  PackageAssembler assembler(result, options);
   for (Job &job : jobs) {
     result.notes.insert(result.notes.end(), job.notes.begin(), job.notes.end());
     if (!job.skipped.empty())
@@ -319,7 +321,7 @@ sparseditto::compileProducts(llvm::ArrayRef<ModelProduct> products,
   if (failed)
     return failed;
   CompileResult result;
-  PackageAssembler assembler(result);
+  PackageAssembler assembler(result, options);
   for (CompiledLayer &layer : layers)
     assembler.add(std::move(layer));
   if (llvm::Error error = assembler.write(options.outputDirectory))

@@ -68,6 +68,9 @@ void CompileSpelling::declare(CommandLine &command, llvm::StringRef budgetName,
                 "worker threads (default: one a core)");
   command.value("--ptxas-timeout", "SECONDS", ptxasTimeout,
                 "time one run of ptxas may take (default 60)");
+  command.flag("--production", production,
+               "mark the package: readers then refuse kernels that nobody "
+               "approved");
   command.flag("--json", json, "print one JSON object");
 }
 
@@ -78,6 +81,7 @@ CompileSpelling::interpret(const CommandLine &command,
   options.files = command.positional;
   options.tensorGlob = tensor;
   options.outputDirectory = output;
+  options.production = production;
   options.jobs = jobs;
   options.choose.agent = agent;
   options.choose.maxCopies = copies;

@@ -23,7 +23,7 @@ struct CompileSpelling {
   std::string layout = "token-major", type, agent = "heuristic", families;
   std::string activation = "none";
   unsigned copies = 1, budget = 64, jobs = 0, ptxasTimeout = 60;
-  bool json = false, bias = false, residual = false;
+  bool json = false, bias = false, residual = false, production = false;
 
   /// Declares them; `agents` lists who may propose, `budgetName` is the option
   /// that bounds candidates.

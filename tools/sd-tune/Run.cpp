@@ -13,6 +13,7 @@
 #include "sparseditto/Runtime/Job.h"
 #include "sparseditto/Runtime/Package.h"
 #include "sparseditto/Runtime/ResultLog.h"
+#include "sparseditto/Runtime/Review.h"
 #include "sparseditto/Runtime/SanitizeJob.h"
 #include "sparseditto/Runtime/WorkerProcess.h"
 #include "sparseditto/Support/Error.h"
@@ -35,6 +36,7 @@ static constexpr int noGpu = 3;
 namespace {
 struct Options {
   bool json = false, emulate = false, noTime = false, requireSandbox = false;
+  bool production = false;
   bool resume = false, sanitize = false;
   std::string layer, sizes, csv, chip, results;
   unsigned timeout = 600, device = 0, seed = 0, memory = 0;
@@ -272,6 +274,12 @@ void Runner::printTable(llvm::raw_ostream &os) const {
     if (!entry.result.sandboxMissing.empty() &&
         notes.insert(entry.result.sandboxMissing).second)
       os << "\nsandbox: without " << entry.result.sandboxMissing << "\n";
+  for (const Entry &entry : entries)
+    if (entry.kernel->isUnreviewed() &&
+        notes.insert(entry.kernel->symbol).second)
+      os << "\n"
+         << entry.kernel->symbol
+         << ": unreviewed, written by an agent (sd-tune approve --list)\n";
   os << "\n"
      << entries.size() - failed() << " verified, " << failed() << " failed, "
      << skippedKernels << " skipped (other chips)\n";
@@ -390,6 +398,9 @@ int tool::runMain(llvm::ArrayRef<const char *> args) {
                    "take finished results of the same work from that file");
   commandLine.flag("--sanitize", options.sanitize,
                    "run verified kernels under compute-sanitizer as well");
+  commandLine.flag("--production", options.production,
+                   "refuse kernels that an agent wrote and nobody approved, as "
+                   "packages marked production do");
   commandLine.flag("--require-sandbox", options.requireSandbox,
                    "refuse to run without every layer of the sandbox");
   commandLine.value("--entry", "NAME", lowered.entry,
@@ -471,6 +482,9 @@ int tool::runMain(llvm::ArrayRef<const char *> args) {
       readPackage(module ? module->package : subject);
   if (!package)
     return commandLine.fail(package.takeError());
+  if (options.production)
+    if (llvm::Error error = checkReviewed(*package))
+      return commandLine.fail(std::move(error));
 
   std::string sanitizer;
   if (options.sanitize) {

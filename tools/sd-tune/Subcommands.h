@@ -26,6 +26,7 @@ int tuneMain(llvm::ArrayRef<const char *> args);
 int explainMain(llvm::ArrayRef<const char *> args);
 /// Also 3: there is no GPU and none was done without.
 int runMain(llvm::ArrayRef<const char *> args);
+int approveMain(llvm::ArrayRef<const char *> args);
 int doctorMain(llvm::ArrayRef<const char *> args);
 /// Also 3, as runMain.
 int selftestMain(llvm::ArrayRef<const char *> args);

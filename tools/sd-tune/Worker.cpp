@@ -151,8 +151,8 @@ llvm::Error Work::onGpu() {
     return cubin.takeError();
   {
     fault = RunStatus::LoadFailed;
-    llvm::Expected<LoadedKernel> loaded =
-        LoadedKernel::load(*device, *kernel, *cubin, ptx);
+    llvm::Expected<LoadedKernel> loaded = LoadedKernel::load(
+        *device, *kernel, *cubin, ptx, LoadedKernel::Unreviewed::Allow);
     if (!loaded)
       return loaded.takeError();
     result.registers = loaded->uses().registers;
@@ -171,8 +171,8 @@ llvm::Error Work::onGpu() {
     return llvm::Error::success();
   // Loaded anew, so that nothing a kernel left in its module's memory during
   // the check helps it while it is timed.
-  llvm::Expected<LoadedKernel> loaded =
-      LoadedKernel::load(*device, *kernel, *cubin, ptx);
+  llvm::Expected<LoadedKernel> loaded = LoadedKernel::load(
+      *device, *kernel, *cubin, ptx, LoadedKernel::Unreviewed::Allow);
   if (!loaded)
     return loaded.takeError();
   std::optional<LoadedKernel> rival;

@@ -31,6 +31,8 @@ static constexpr Subcommand subcommands[] = {
     {"tune", "search, check and time kernels for weight files", tuneMain},
     {"explain", "tell in words what a transcript says", explainMain},
     {"run", "check and time every kernel of a package", runMain},
+    {"approve", "look at kernels that an agent wrote, and vouch for them",
+     approveMain},
     {"doctor", "say what this machine has and what it enables", doctorMain},
     {"selftest", "show that malicious and broken kernels are refused",
      selftestMain},

@@ -8,6 +8,7 @@
 
 #include "sparseditto/Runtime/Package.h"
 #include "sparseditto/Runtime/JSONFile.h"
+#include "sparseditto/Runtime/Review.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
@@ -332,4 +333,172 @@ TEST_F(PackageTest, SurvivesFlippedBytes) {
     }
   }
   EXPECT_GT(refused, text.size() / 12);
+}
+
+//===----------------------------------------------------------------------===//
+// Kernels that a person has to look at
+//===----------------------------------------------------------------------===//
+
+/// sample() with its kernel rewritten by an agent.
+static Package customSample() {
+  Package package = sample();
+  KernelManifest &kernel = package.layers[0].kernels[0];
+  kernel.custom.emplace();
+  kernel.custom->base = kernel.strategy;
+  kernel.custom->reason = "loads first";
+  kernel.custom->diffFile = "kernels/a.diff";
+  kernel.strategy.family = "custom";
+  return package;
+}
+
+static Files customFiles() {
+  Files with = files;
+  with.emplace_back("kernels/a.diff", "@@ -1,1 +1,1 @@\n-a\n+b\n");
+  return with;
+}
+
+class ReviewTest : public PackageTest {
+protected:
+  Review review() {
+    Package package =
+        llvm::cantFail(readPackage(directory, "", PackageUse::Review));
+    return llvm::cantFail(reviewOf(package, package.layers[0].kernels[0]));
+  }
+  std::string approve(llvm::StringRef symbol, llvm::StringRef by) {
+    auto count = approveKernel(directory, symbol, by);
+    if (count)
+      return std::to_string(*count);
+    std::string text = llvm::toString(count.takeError());
+    if (size_t at = text.find(directory); at != std::string::npos)
+      text.replace(at, directory.size(), "PKG");
+    return text;
+  }
+};
+
+TEST_F(ReviewTest, UnreviewedUntilApprovedAndAgainWhenChanged) {
+  ASSERT_EQ(writeError(customSample(), customFiles(), directory), "");
+  Package package = llvm::cantFail(readPackage(directory));
+  const KernelManifest &kernel = package.layers[0].kernels[0];
+  EXPECT_EQ(kernel.toJSON(), customSample().layers[0].kernels[0].toJSON());
+  EXPECT_TRUE(kernel.isUnreviewed());
+  EXPECT_EQ(review(), Review::Unreviewed);
+  EXPECT_EQ(llvm::toString(checkReviewed(package)),
+            "kernel 'k0' is unreviewed: an agent wrote it and no person "
+            "approved it (sd-tune approve)");
+
+  EXPECT_EQ(approve("k0", "Ada"), "1");
+  package = llvm::cantFail(readPackage(directory));
+  EXPECT_EQ(package.layers[0].kernels[0].custom->approvedBy, "Ada");
+  EXPECT_FALSE(package.layers[0].kernels[0].isUnreviewed());
+  EXPECT_EQ(llvm::toString(checkReviewed(package)), "");
+  EXPECT_EQ(review(), Review::Approved);
+
+  // Each file counts, and so does what moves from one to the next.
+  for (const char *file :
+       {"kernels/a.mlir", "kernels/a.ptx", "kernels/a.diff"}) {
+    std::string path = directory + "/" + file;
+    std::string before = llvm::cantFail(readPackageFile(package, file));
+    std::ofstream(path) << before << " ";
+    EXPECT_EQ(review(), Review::Changed) << file;
+    EXPECT_EQ(
+        llvm::toString(checkReviewed(package)),
+        "kernel 'k0' has changed since Ada approved it (sd-tune approve)");
+    std::ofstream(path) << before;
+    EXPECT_EQ(review(), Review::Approved) << file;
+  }
+  std::ofstream(directory + "/kernels/a.mlir") << "module {}\n.";
+  std::ofstream(directory + "/kernels/a.ptx") << "version 8.5\n";
+  EXPECT_EQ(review(), Review::Changed);
+  EXPECT_EQ(approve("k0", "Grace"), "1");
+  EXPECT_EQ(review(), Review::Approved);
+}
+
+TEST_F(ReviewTest, PackagesFromBeforeTheseFieldsAreRead) {
+  ASSERT_EQ(writeError(sample(), files, directory), "");
+  // Written without either, as packages always were.
+  const std::string text =
+      llvm::cantFail(llvm::errorOrToExpected(llvm::MemoryBuffer::getFile(
+                         directory + "/manifest.json")))
+          ->getBuffer()
+          .str();
+  EXPECT_EQ(text.find("custom"), std::string::npos);
+  EXPECT_EQ(text.find("production"), std::string::npos);
+  Package package = llvm::cantFail(readPackage(directory));
+  EXPECT_FALSE(package.production);
+  EXPECT_FALSE(package.layers[0].kernels[0].custom);
+  EXPECT_EQ(review(), Review::NotNeeded);
+}
+
+TEST_F(ReviewTest, WhatCannotBeApproved) {
+  ASSERT_EQ(writeError(customSample(), customFiles(), directory), "");
+  EXPECT_EQ(approve("k1", "Ada"), "PKG/manifest.json: no kernel 'k1'");
+  for (std::string by : {std::string(), std::string(" "), std::string("a\nb"),
+                         std::string("\xff"), std::string(201, 'a')})
+    EXPECT_EQ(approve("k0", by),
+              "the name of who approves is empty, longer than 200 bytes or not "
+              "printable");
+  EXPECT_EQ(review(), Review::Unreviewed);
+  ASSERT_EQ(writeError(sample(), files, directory), "");
+  EXPECT_EQ(approve("k0", "Ada"),
+            "kernel 'k0' needs no approval: no agent wrote it");
+  EXPECT_EQ(review(), Review::NotNeeded);
+}
+
+TEST_F(ReviewTest, ProductionTakesApprovedKernelsOnly) {
+  Package package = customSample();
+  package.production = true;
+  EXPECT_EQ(writeError(package, customFiles(), directory),
+            "kernel 'k0' is unreviewed: an agent wrote it and no person "
+            "approved it (sd-tune approve)");
+  EXPECT_FALSE(fs::exists(directory));
+  // Marked later.
+  ASSERT_EQ(writeError(customSample(), customFiles(), directory), "");
+  edit("\"layers\"", "\"production\": true, \"layers\"");
+  EXPECT_EQ(readError(),
+            "PKG/manifest.json: kernel 'k0' is unreviewed: an agent wrote it "
+            "and no person approved it (sd-tune approve)");
+  EXPECT_EQ(approve("k0", "Ada"), "1");
+  EXPECT_EQ(readError(), "");
+  EXPECT_TRUE(llvm::cantFail(readPackage(directory)).production);
+  std::ofstream(directory + "/kernels/a.mlir") << "module { }\n";
+  EXPECT_EQ(readError(),
+            "PKG/manifest.json: kernel 'k0' has changed since Ada approved it "
+            "(sd-tune approve)");
+  // Without an agent's kernels it is a mark and nothing more.
+  package = sample();
+  package.production = true;
+  ASSERT_EQ(writeError(package, files, directory), "");
+  EXPECT_TRUE(llvm::cantFail(readPackage(directory)).production);
+}
+
+TEST_F(ReviewTest, DiagnosesDamagedReviews) {
+  ASSERT_EQ(writeError(customSample(), customFiles(), directory), "");
+  edit("\"unreviewed\"", "\"fine\"");
+  EXPECT_NE(readError().find("review: unknown state 'fine'"), std::string::npos)
+      << readError();
+  edit("\"fine\"", "\"approved\"");
+  EXPECT_NE(readError().find("review has no \"by\""), std::string::npos)
+      << readError();
+  edit("\"approved\"", "\"approved\", \"by\": \"x\", \"hash\": \"\"");
+  EXPECT_NE(readError().find("approved without a name or a hash"),
+            std::string::npos)
+      << readError();
+  edit("\"hash\": \"\"", "\"hash\": \"00\"");
+  EXPECT_EQ(review(), Review::Changed);
+  edit("\"kernels/a.diff\"", "\"../a.diff\"");
+  EXPECT_NE(readError().find("'../a.diff' is not a plain relative path"),
+            std::string::npos)
+      << readError();
+  edit("\"../a.diff\"", "\"none\"");
+  EXPECT_NE(readError().find("file 'none' does not exist"), std::string::npos)
+      << readError();
+  // The mark of an agent's kernel is its family, with or without the rest.
+  Package package = customSample();
+  package.layers[0].kernels[0].custom.reset();
+  ASSERT_EQ(writeError(package, files, directory), "");
+  EXPECT_EQ(review(), Review::Unreviewed);
+  package = customSample();
+  package.layers[0].kernels[0].strategy.family = "csr";
+  EXPECT_EQ(writeError(package, customFiles(), directory),
+            "kernel 'k0': rewritten, but of family 'csr' and not 'custom'");
 }

@@ -26,6 +26,7 @@
 #include "llvm/Support/JSON.h"
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -64,6 +65,20 @@ struct KernelArg {
   unsigned alignment = 1; ///< Bytes promised to the kernel; 0 for scalars.
 };
 
+/// The family of kernels that an agent rewrote. None of this name is declared:
+/// there is nothing to choose.
+inline constexpr llvm::StringLiteral customFamily = "custom";
+
+/// Where a rewritten kernel comes from and who has looked at it.
+struct CustomKernel {
+  Strategy base;        ///< Of the kernel that was rewritten.
+  std::string reason;   ///< The author's, one sentence.
+  std::string diffFile; ///< Relative to the package: what was changed.
+  /// Who approved it, and reviewHash() (Runtime/Review.h) of what was approved;
+  /// both empty: nobody has.
+  std::string approvedBy, approvedHash;
+};
+
 struct KernelManifest {
   std::string symbol;
   Strategy strategy;
@@ -88,8 +103,15 @@ struct KernelManifest {
   /// Relative to the package. The MLIR is the builder's module, for the
   /// emulator and for reading; any of the three may be empty.
   std::string ptxFile, cubinFile, mlirFile;
-  std::string sourceHash; ///< Of the kernel's MLIR text.
-  std::string recordId;   ///< Tuning record.
+  std::string sourceHash;             ///< Of the kernel's MLIR text.
+  std::string recordId;               ///< Tuning record.
+  std::optional<CustomKernel> custom; ///< Set for rewritten kernels.
+
+  /// Rewritten, and by this manifest approved by nobody.
+  bool isUnreviewed() const {
+    return strategy.family == customFamily &&
+           (!custom || custom->approvedHash.empty());
+  }
 
   /// Success if the manifest can be launched: sizes in range, an identifier as
   /// symbol, arguments in ABI order with the types the problem asks for, file
@@ -118,6 +140,8 @@ bool isPlainName(llvm::StringRef text);
 /// are an array of {"name", "value"}.
 llvm::json::Value toJSON(const Strategy &strategy);
 llvm::json::Value toJSON(const Problem &problem);
+/// {"state": "unreviewed"}, or "approved" with "by" and "hash".
+llvm::json::Object reviewToJSON(const CustomKernel &custom);
 llvm::Expected<Strategy> strategyFromJSON(const llvm::json::Value &value);
 llvm::Expected<Problem> problemFromJSON(const llvm::json::Value &value);
 

@@ -37,13 +37,14 @@ llvm::Error checkLaunchArguments(const KernelManifest &manifest,
 /// success and may be captured into a graph.
 class LoadedKernel {
 public:
+  enum class Unreviewed { Refuse, Allow };
   /// Loads the cubin if it is not empty; if the driver does not take it (or
   /// there is none), compiles the PTX. Checks the function against the
-  /// manifest and the device, and opts in to its shared memory.
-  static llvm::Expected<LoadedKernel> load(DeviceRef device,
-                                           const KernelManifest &manifest,
-                                           llvm::StringRef cubin,
-                                           llvm::StringRef ptx);
+  /// manifest and the device, and opts in to its shared memory. A kernel that
+  /// an agent wrote and nobody approved is refused, but for those who check it.
+  static llvm::Expected<LoadedKernel>
+  load(DeviceRef device, const KernelManifest &manifest, llvm::StringRef cubin,
+       llvm::StringRef ptx, Unreviewed unreviewed = Unreviewed::Refuse);
   LoadedKernel(LoadedKernel &&other) noexcept
       : device(std::move(other.device)), contract(std::move(other.contract)),
         module(std::exchange(other.module, nullptr)), function(other.function),

@@ -54,6 +54,8 @@ struct PackageLayer {
 struct Package {
   std::string directory;
   std::string sourceVersion; ///< SparseDitto version that wrote it.
+  /// Refused, by readers too, while it holds a kernel that no person approved.
+  bool production = false;
   std::vector<PackageLayer> layers;
 };
 
@@ -75,11 +77,19 @@ writePackage(const Package &package,
              const std::vector<std::pair<std::string, std::string>> &files,
              llvm::StringRef directory);
 
+enum class PackageUse {
+  Run,
+  Review, ///< To look at kernels that nobody approved, of any package.
+};
+
 /// Reads and checks everything: schema version, sizes, formats, that files
-/// named exist. Untrusted input: one clear error, never a crash. With `layer`
-/// not empty, only that layer is read and returned; its absence is an error.
+/// named exist, and of a package marked production that its kernels are
+/// approved (Review.h). Untrusted input: one clear error, never a crash. With
+/// `layer` not empty, only that layer is read and returned; its absence is an
+/// error.
 llvm::Expected<Package> readPackage(llvm::StringRef directory,
-                                    llvm::StringRef layer = "");
+                                    llvm::StringRef layer = "",
+                                    PackageUse use = PackageUse::Run);
 
 /// Contents of a file of the package, empty for an empty name.
 llvm::Expected<std::string> readPackageFile(const Package &package,

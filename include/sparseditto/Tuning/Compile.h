@@ -32,6 +32,8 @@ struct CompileOptions {
   std::optional<ElementType> type;
   Epilogue epilogue;
   std::string outputDirectory; ///< Empty: compilePackage() writes nothing.
+  /// Mark the package so, which then holds no kernel that nobody approved.
+  bool production = false;
   PtxasOptions ptxas;
   unsigned jobs = 0; ///< Worker threads; 0 = one a core.
   /// Who evaluates candidates for one weight; empty: CompiledEvaluator.

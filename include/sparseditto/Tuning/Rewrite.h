@@ -20,10 +20,6 @@
 
 namespace sparseditto {
 
-/// Name of the family of rewritten kernels. No family of this name is declared:
-/// there is nothing to choose.
-inline constexpr llvm::StringLiteral customFamily = "custom";
-
 /// `text` after the edits, one after the other. Fails if a `before` is empty,
 /// equals its `after`, or does not occur exactly once: the error gives the edit
 /// (counted from 1), the number of occurrences with their lines, and for none

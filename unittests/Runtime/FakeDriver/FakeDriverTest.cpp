@@ -231,6 +231,15 @@ TEST_F(FakeDriverTest, RefusesKernelsOfOtherChips) {
   auto none = LoadedKernel::load(device, kernel, "short", "");
   EXPECT_EQ(llvm::toString(none.takeError()),
             "kernel 'product_16x24': the cubin of 5 bytes is not an ELF file");
+  // Of an agent, and nobody approved it; those who check kernels may load it.
+  kernel.dynamicSharedBytes = 0;
+  kernel.strategy.family = "custom";
+  auto unreviewed = LoadedKernel::load(device, kernel, "", ".version 8.0");
+  EXPECT_EQ(llvm::toString(unreviewed.takeError()),
+            "kernel 'product_16x24' is unreviewed: an agent wrote it and no "
+            "person approved it");
+  EXPECT_TRUE(bool(LoadedKernel::load(device, kernel, "", ".version 8.0",
+                                      LoadedKernel::Unreviewed::Allow)));
   auto missing = Device::open(1);
   EXPECT_EQ(llvm::toString(missing.takeError()),
             "no GPU 1: the driver reports 1");
