@@ -7,11 +7,17 @@
 //===----------------------------------------------------------------------===//
 
 #include "sparseditto/Agent/Candidate.h"
+#include "sparseditto/Support/Error.h"
+#include "sparseditto/Support/JSONFields.h"
+#include "sparseditto/Support/Printable.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/xxhash.h"
 
 using namespace sparseditto;
+
+/// More than any answer may have.
+static constexpr size_t maxEdits = 1024;
 
 static constexpr struct {
   CandidateStatus status;
@@ -55,20 +61,62 @@ llvm::StringRef sparseditto::name(TimeSource source) {
   return source == TimeSource::Measured ? "measured" : "predicted";
 }
 
+std::string Rewrite::key() const {
+  // Lengths first, so that no two lists of edits read the same.
+  std::string changed = std::to_string(text.size()) + ":" + text + symbol;
+  for (const KernelEdit &edit : edits)
+    changed += "|" + std::to_string(edit.before.size()) + ":" + edit.before +
+               std::to_string(edit.after.size()) + ":" + edit.after;
+  return base.str() + "+" +
+         llvm::utohexstr(llvm::xxh3_64bits(llvm::StringRef(changed)),
+                         /*LowerCase=*/true, /*Width=*/16);
+}
+
 std::string Proposal::key() const {
   if (useLibrary)
     return "library";
-  if (!rewrite)
-    return strategy.str();
-  // Lengths first, so that no two lists of edits read the same.
-  std::string changed = std::to_string(rewrite->text.size()) + ":" +
-                        rewrite->text + rewrite->symbol;
-  for (const KernelEdit &edit : rewrite->edits)
-    changed += "|" + std::to_string(edit.before.size()) + ":" + edit.before +
-               std::to_string(edit.after.size()) + ":" + edit.after;
-  return rewrite->base.str() + "+" +
-         llvm::utohexstr(llvm::xxh3_64bits(llvm::StringRef(changed)),
-                         /*LowerCase=*/true, /*Width=*/16);
+  return rewrite ? rewrite->key() : strategy.str();
+}
+
+llvm::json::Object sparseditto::toJSON(const Rewrite &rewrite) {
+  using llvm::json::fixUTF8;
+  llvm::json::Array edits;
+  for (const KernelEdit &edit : rewrite.edits)
+    edits.push_back(llvm::json::Object{{"before", fixUTF8(edit.before)},
+                                       {"after", fixUTF8(edit.after)}});
+  llvm::json::Object object{{"base", rewrite.base.str()},
+                            {"symbol", fixUTF8(rewrite.symbol)},
+                            {"edits", std::move(edits)},
+                            {"key", rewrite.key()}};
+  if (!rewrite.text.empty())
+    object["text"] = fixUTF8(rewrite.text);
+  return object;
+}
+
+llvm::Expected<Rewrite>
+sparseditto::rewriteFromJSON(const llvm::json::Value &value) {
+  Rewrite rewrite;
+  JSONFields fields(value, "rewrite");
+  std::string base;
+  fields.string("base", base);
+  fields.string("symbol", rewrite.symbol);
+  const llvm::json::Array *edits = fields.array("edits", 0, maxEdits);
+  if (fields.find("text"))
+    fields.string("text", rewrite.text);
+  if (llvm::Error error = fields.finish())
+    return error;
+  for (const llvm::json::Value &item : *edits) {
+    JSONFields edit(item, "edit");
+    edit.string("before", rewrite.edits.emplace_back().before);
+    edit.string("after", rewrite.edits.back().after);
+    if (llvm::Error error = edit.finish())
+      return error;
+  }
+  std::optional<Strategy> parsed = parseStrategy(base);
+  if (!parsed)
+    return makeError("rewrite: base '{0}' is no strategy", printable(base));
+  rewrite.base = std::move(*parsed);
+  return rewrite;
 }
 
 static constexpr size_t maxText = 1500, maxItems = 8, maxSass = 40,
@@ -154,17 +202,7 @@ llvm::json::Object sparseditto::toJSON(const Candidate &candidate) {
       counters[fixUTF8(counter)] = value;
     object["counters"] = std::move(counters);
   }
-  if (const std::optional<Rewrite> &rewrite = proposal.rewrite) {
-    llvm::json::Array edits;
-    for (const KernelEdit &edit : rewrite->edits)
-      edits.push_back(llvm::json::Object{{"before", fixUTF8(edit.before)},
-                                         {"after", fixUTF8(edit.after)}});
-    llvm::json::Object rewritten{{"base", rewrite->base.str()},
-                                 {"symbol", fixUTF8(rewrite->symbol)},
-                                 {"edits", std::move(edits)}};
-    if (!rewrite->text.empty())
-      rewritten["text"] = fixUTF8(rewrite->text);
-    object["rewrite"] = std::move(rewritten);
-  }
+  if (proposal.rewrite)
+    object["rewrite"] = toJSON(*proposal.rewrite);
   return object;
 }

@@ -247,10 +247,9 @@ LogicalResult SparseAgentLower::decide(Product &product, const Chip &chip,
         return op->emitError() << llvm::toString(copy.takeError());
       if (copies.insert(packingKey(choice.strategy)).second)
         product.packedBytes += (*copy)->numBytes();
-      Proposal proposal;
-      proposal.strategy = choice.strategy;
       decision.kernel =
-          builder.build(proposal, product.problem, choice.tuneN, chip).kernel;
+          builder.build(choice.proposal(), product.problem, choice.tuneN, chip)
+              .kernel;
     }
     decision.choice = std::move(choice);
     product.decisions.push_back(std::move(decision));
@@ -321,8 +320,7 @@ void SparseAgentLower::printSummary(ArrayRef<Product> products) {
                  llvm::formatv("{0}x{1}", product.problem.m, product.problem.k),
                  product.report.patternText(),
                  llvm::formatv("{0:F3}", product.report.density()),
-                 choice.rangeText(),
-                 choice.useLibrary ? "dense library" : choice.strategy.str(),
+                 choice.rangeText(), choice.text(),
                  llvm::formatv("{0:F1}", choice.microseconds > 0
                                              ? choice.microseconds
                                              : choice.predictedMicroseconds),

@@ -33,19 +33,21 @@ private:
 class PromptSource : public ProposalSource {
 public:
   explicit PromptSource(const AgentOptions &options)
-      : onPrompt(options.onPrompt) {}
+      : onPrompt(options.onPrompt), allowRewrites(options.allowRewrites) {}
   llvm::StringRef name() const override { return "prompt"; }
   bool learns() const override { return true; }
   llvm::Expected<std::vector<Proposal>> propose(const ProposalState &state,
                                                 unsigned k) override {
     PromptOptions options;
     options.proposals = std::min(options.proposals, k);
+    options.allowRewrites = allowRewrites;
     onPrompt(state, buildPrompt(state, options).text());
     return std::vector<Proposal>();
   }
 
 private:
   std::function<void(const ProposalState &, llvm::StringRef)> onPrompt;
+  bool allowRewrites;
 };
 } // namespace
 
@@ -70,6 +72,7 @@ SourceChain::Factory sparseditto::agentFactory(AgentOptions options) {
       return unavailable(config.takeError());
     LLMSourceOptions source;
     source.cancelled = options.cancelled;
+    source.prompt.allowRewrites = options.allowRewrites;
     std::vector<std::string> warnings;
     auto made = createLLMSource(*config, source, warnings);
     if (options.warn)

@@ -38,19 +38,39 @@ std::string Choice::rangeText() const {
   return std::to_string(nMin) + ".." + std::to_string(nMax);
 }
 
+Proposal Choice::proposal() const {
+  Proposal proposal;
+  proposal.useLibrary = useLibrary;
+  proposal.strategy = strategy;
+  proposal.rewrite = rewrite;
+  proposal.reason = reason;
+  proposal.predictedMicroseconds = predictedMicroseconds;
+  return proposal;
+}
+
+std::string Choice::text() const {
+  if (useLibrary)
+    return "dense library";
+  return rewrite ? customFamily.str() + " " + rewrite->key() : strategy.str();
+}
+
 llvm::json::Object sparseditto::toJSON(const Choice &choice) {
   llvm::json::Object object{
       {"n_min", choice.nMin},
       {"n_max", choice.nMax ? llvm::json::Value(choice.nMax)
                             : llvm::json::Value(nullptr)},
       {"n", choice.tuneN},
-      {"choice", choice.useLibrary ? "library" : choice.strategy.family},
+      {"choice", choice.useLibrary ? llvm::StringRef("library")
+                 : choice.rewrite  ? llvm::StringRef(customFamily)
+                                   : llvm::StringRef(choice.strategy.family)},
       {"predicted_us", choice.predictedMicroseconds},
       {"dense_us", choice.libraryMicroseconds},
       {"floor_us", choice.floorMicroseconds},
       {"reason", choice.reason}};
   if (!choice.useLibrary)
     object["strategy"] = choice.strategy.str();
+  if (choice.rewrite)
+    object["rewrite"] = toJSON(*choice.rewrite);
   if (choice.microseconds > 0) {
     object["us"] = choice.microseconds;
     object["measured_dense_us"] = choice.denseMicroseconds;
@@ -109,8 +129,7 @@ chooseFormats(llvm::ArrayRef<std::unique_ptr<Search>> searches,
 static void append(std::vector<Choice> &plan, Choice choice) {
   if (!plan.empty()) {
     choice.nMin = plan.back().nMax + 1;
-    if (plan.back().useLibrary == choice.useLibrary &&
-        (choice.useLibrary || plan.back().strategy == choice.strategy)) {
+    if (plan.back().proposal().key() == choice.proposal().key()) {
       choice.nMin = plan.back().nMin;
       plan.pop_back();
     }
@@ -135,6 +154,7 @@ static Choice toChoice(const Search &search, const Search::Settled &settled) {
   if (settled.isLibrary)
     return choice;
   choice.strategy = settled.proposal.strategy;
+  choice.rewrite = settled.proposal.rewrite;
   choice.status = settled.candidate.status;
   if (settled.candidate.microseconds > 0) {
     choice.microseconds = settled.candidate.microseconds;
@@ -260,10 +280,11 @@ sparseditto::choosePlans(const PatternReport &report, const Problem &problem,
     own.events->event("product",
                       describeProduct(report, problem, *ns, options));
   }
-  auto plans = options.replay ? replayPlans(*options.replay, report, problem,
-                                            chips, *ns, evaluator, history)
-                              : search(report, problem, chips, *ns, own,
-                                       evaluator, history);
+  auto plans =
+      options.replay
+          ? replayPlans(*options.replay, report, problem, chips, *ns, options,
+                        evaluator, history)
+          : search(report, problem, chips, *ns, own, evaluator, history);
   if (!plans)
     return plans.takeError();
   for (auto [chip, plan] : llvm::zip_equal(chips, *plans)) {

@@ -62,12 +62,16 @@ void PackageAssembler::add(CompiledLayer compiled) {
     contents.emplace_back(manifest.ptxFile, kernel->ptx);
     if (!manifest.cubinFile.empty())
       contents.emplace_back(manifest.cubinFile, kernel->cubin);
-    if (written.insert(manifest.mlirFile).second)
+    if (written.insert(manifest.mlirFile).second) {
       contents.emplace_back(manifest.mlirFile, kernel->mlir);
+      if (manifest.custom)
+        contents.emplace_back(manifest.custom->diffFile, kernel->diff);
+    }
   }
   result.packedBytes += compiled.memory.packedBytes;
   result.denseBytes += compiled.memory.denseBytes;
   result.memory.push_back(std::move(compiled.memory));
+  llvm::append_range(result.notes, compiled.notes);
   for (std::string &record : compiled.records) {
     records += record + "\n";
     result.records.push_back(std::move(record));

@@ -65,14 +65,13 @@ llvm::Error LayerCompiler::addKernel(const Chip &chip, const Choice &choice,
                                      CompiledLayer &result, PlanEntry &entry,
                                      CompiledRow &row) {
   PackageLayer &layer = result.layer;
-  Proposal proposal;
-  proposal.strategy = choice.strategy;
+  const Proposal proposal = choice.proposal();
   CandidateBuilder::Built built =
       builder.build(proposal, layer.problem, choice.tuneN, chip);
   if (built.candidate.status != CandidateStatus::Compiled)
-    return makeError("{0}: {1} on {2}: {3}, {4}", layer.name,
-                     choice.strategy.str(), row.chip,
-                     name(built.candidate.status), built.candidate.message);
+    return makeError("{0}: {1} on {2}: {3}, {4}", layer.name, choice.text(),
+                     row.chip, name(built.candidate.status),
+                     built.candidate.message);
   auto copy = builder.packed(choice.strategy);
   if (!copy)
     return copy.takeError();
@@ -95,6 +94,12 @@ llvm::Error LayerCompiler::addKernel(const Chip &chip, const Choice &choice,
   manifest.ptxFile = stem + ".ptx";
   manifest.cubinFile = built.kernel->cubin.empty() ? "" : stem + ".cubin";
   manifest.mlirFile = "kernels/" + manifest.symbol + ".mlir";
+  if (choice.rewrite) {
+    manifest.custom.emplace();
+    manifest.custom->base = choice.strategy;
+    manifest.custom->reason = choice.reason;
+    manifest.custom->diffFile = "kernels/" + manifest.symbol + ".diff";
+  }
   bool isKnown = llvm::any_of(layer.kernels, [&](const auto &known) {
     return known.symbol == manifest.symbol && known.chip == manifest.chip;
   });
@@ -119,10 +124,15 @@ LayerCompiler::plans(CompiledLayer &result, EventSink *events) {
   choose.events = events;
   auto chosen = choosePlans(report, product.problem, options.chips, choose,
                             *evaluator, &history);
-  for (const Candidate &candidate : history)
+  for (const Candidate &candidate : history) {
+    if (candidate.proposal.rewrite && candidate.microseconds == 0 &&
+        candidate.status == CandidateStatus::Verified && !choose.replay)
+      result.notes.push_back(result.layer.name + ": " +
+                             unmeasuredRewrite(candidate));
     result.records.push_back(makeRecord(
         report, product.problem, *llvm::cantFail(findChip(candidate.chip)),
         candidate, options.environment));
+  }
   return chosen;
 }
 

@@ -21,6 +21,7 @@ struct CompiledLayer {
   std::vector<CompiledRow> rows;
   LayerMemory memory;
   std::vector<std::string> records; ///< JSON lines, failures too.
+  std::vector<std::string> notes;
   std::vector<std::shared_ptr<const CachedKernel>> kernels;
 };
 

@@ -54,6 +54,11 @@ llvm::StringRef sparseditto::name(LoopStop stop) {
   llvm_unreachable("unknown stop");
 }
 
+llvm::Error sparseditto::rewritesNotTaken() {
+  return makeError("rewritten kernels are not taken here (sd-tune tune "
+                   "--rewrite takes them)");
+}
+
 std::string sparseditto::packingKey(const Strategy &strategy) {
   Strategy packing;
   packing.family = strategy.family;
@@ -167,7 +172,7 @@ bool Search::hasBudget() const {
 
 llvm::Error Search::checkLegal(const Proposal &proposal) const {
   if (proposal.rewrite && !shared.options.allowRewrites)
-    return makeError("rewritten kernels are not taken here");
+    return rewritesNotTaken();
   const Strategy &strategy = proposal.strategy;
   auto it = llvm::find_if(question.families, [&](const KernelFamily *family) {
     return family->name() == strategy.family;
@@ -273,6 +278,14 @@ std::vector<Candidate> Search::evaluateBatch(llvm::ArrayRef<Proposal> proposals,
     ++evaluations;
     ++shared.spent[&question.chip];
     complete(proposal);
+    if (proposal.rewrite) {
+      // Where the rewrite is not taken, its base still may be.
+      Proposal base;
+      base.strategy = proposal.strategy;
+      base.predictedMicroseconds = proposal.predictedMicroseconds;
+      base.reason = "the base of a rewritten kernel";
+      add(std::move(base));
+    }
     legal.push_back(std::move(proposal));
     keys.push_back(std::move(key));
   }
@@ -345,6 +358,7 @@ const Candidate *Search::evaluateEntry(size_t index) {
 void Search::replaceBest(const Candidate &candidate, double gain) {
   std::string before = state.best ? state.best->proposal.key() : "library";
   state.best = candidate;
+  find(candidate.proposal.key())->isTaken = true;
   refreshState();
   note(llvm::formatv("{0} replaces {1}, {2:F2}x faster ({3})",
                      candidate.proposal.key(), before, gain,
@@ -358,6 +372,10 @@ bool Search::consider(const Candidate &candidate) {
   if (state.best && state.best->proposal.key() == candidate.proposal.key())
     return false;
   const bool isMeasured = candidate.microseconds > 0;
+  if (!isMeasured && candidate.proposal.rewrite) {
+    note(unmeasuredRewrite(candidate));
+    return false;
+  }
   if (!isMeasured) {
     // A verified time is not given up for a prediction.
     if (state.best && state.best->microseconds > 0)

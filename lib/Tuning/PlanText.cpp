@@ -30,7 +30,13 @@ std::string sparseditto::planText(const Package &package) {
   llvm::raw_string_ostream os(text);
   os << "// Which strategy serves which N, by layer and chip. \"library\" is "
         "the "
-        "dense library.\nmodule attributes {sparsepattern.plans = {\n";
+        "dense library.\n";
+  for (const PackageLayer &layer : package.layers)
+    for (const KernelManifest &kernel : layer.kernels)
+      if (kernel.custom)
+        os << "// " << kernel.symbol << " for " << kernel.chip
+           << " is rewritten; its base stands here.\n";
+  os << "module attributes {sparsepattern.plans = {\n";
   bool isFirst = true;
   for (const PackageLayer &layer : package.layers) {
     std::map<std::string, std::vector<const PlanEntry *>> byChip;

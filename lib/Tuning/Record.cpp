@@ -22,16 +22,12 @@ std::string sparseditto::operationText(const Problem &problem) {
                        problem.epilogue.residual);
 }
 
-static std::string strategyText(const Proposal &proposal) {
-  return proposal.useLibrary ? "library" : proposal.strategy.str();
-}
-
 std::string sparseditto::recordId(const PatternReport &report,
                                   const Problem &problem, const Chip &chip,
                                   const Proposal &proposal, int64_t n) {
   std::string key = llvm::formatv(
       "{0}|{1}|{2}|{3}|{4}|{5}", operationText(problem), report.fingerprint, n,
-      chip.name, SPARSEDITTO_VERSION, strategyText(proposal));
+      chip.name, SPARSEDITTO_VERSION, proposal.key());
   return llvm::utohexstr(llvm::xxh3_64bits(llvm::StringRef(key)),
                          /*LowerCase=*/true, /*Width=*/16);
 }
@@ -49,7 +45,7 @@ std::string sparseditto::makeRecord(const PatternReport &report,
       {"chip", chip.name},
       {"version", SPARSEDITTO_VERSION},
       {"layer", report.matrixName},
-      {"strategy", strategyText(candidate.proposal)},
+      {"strategy", candidate.proposal.key()},
       {"status", name(candidate.status)},
       {"predicted_us", candidate.proposal.predictedMicroseconds},
       {"reason", candidate.proposal.reason},

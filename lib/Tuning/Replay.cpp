@@ -100,7 +100,7 @@ static llvm::Expected<Choice> readChoice(const Transcript &transcript,
                                          const Transcript::Event &event,
                                          const PatternReport &report,
                                          const Problem &problem,
-                                         const Chip &chip) {
+                                         const Chip &chip, bool allowRewrites) {
   Choice choice;
   json::Object copy = event.fields;
   // Also null: no upper bound.
@@ -148,13 +148,28 @@ static llvm::Expected<Choice> readChoice(const Transcript &transcript,
           family->check(*parsed, problem, chip.computeCapability))
     return fail(llvm::toString(std::move(error)));
   choice.strategy = std::move(*parsed);
+  const json::Value *changed = object.get("rewrite");
+  if (!changed) {
+    if (chosen == customFamily)
+      return fail("a rewritten kernel without \"rewrite\"");
+    return choice;
+  }
+  if (!allowRewrites)
+    return fail(llvm::toString(rewritesNotTaken()));
+  auto rewrite = rewriteFromJSON(*changed);
+  if (!rewrite)
+    return fail(llvm::toString(rewrite.takeError()));
+  if (rewrite->base != choice.strategy)
+    return fail("the base of the rewrite is " + rewrite->base.str() +
+                ", the strategy is " + choice.strategy.str());
+  choice.rewrite = std::move(*rewrite);
   return choice;
 }
 
 static llvm::Expected<std::vector<Choice>>
 replayPlan(const Transcript &transcript, const PatternReport &report,
-           const Problem &problem, const Chip &chip,
-           llvm::ArrayRef<int64_t> ns) {
+           const Problem &problem, const Chip &chip, llvm::ArrayRef<int64_t> ns,
+           bool allowRewrites) {
   const std::string id = productId(report, problem, ns);
   std::vector<Choice> plan;
   std::vector<std::string> chips;
@@ -167,7 +182,8 @@ replayPlan(const Transcript &transcript, const PatternReport &report,
         chips.push_back(std::move(recorded));
       continue;
     }
-    auto choice = readChoice(transcript, event, report, problem, chip);
+    auto choice =
+        readChoice(transcript, event, report, problem, chip, allowRewrites);
     if (!choice)
       return choice.takeError();
     const int64_t expected = plan.empty() ? 1 : plan.back().nMax + 1;
@@ -191,37 +207,33 @@ replayPlan(const Transcript &transcript, const PatternReport &report,
   return missing(transcript, report, problem, ns);
 }
 
-llvm::Expected<std::vector<std::vector<Choice>>>
-sparseditto::replayPlans(const Transcript &transcript,
-                         const PatternReport &report, const Problem &problem,
-                         llvm::ArrayRef<const Chip *> chips,
-                         llvm::ArrayRef<int64_t> ns, Evaluator &evaluator,
-                         std::vector<Candidate> *history) {
+llvm::Expected<std::vector<std::vector<Choice>>> sparseditto::replayPlans(
+    const Transcript &transcript, const PatternReport &report,
+    const Problem &problem, llvm::ArrayRef<const Chip *> chips,
+    llvm::ArrayRef<int64_t> ns, const ChooseOptions &options,
+    Evaluator &evaluator, std::vector<Candidate> *history) {
   if (transcript.version != SPARSEDITTO_VERSION)
     return makeError("transcript '{0}' was written by SparseDitto {1}, this is "
                      "{2}",
                      transcript.path, transcript.version, SPARSEDITTO_VERSION);
   std::vector<std::vector<Choice>> plans;
   for (const Chip *chip : chips) {
-    auto plan = replayPlan(transcript, report, problem, *chip, ns);
+    auto plan = replayPlan(transcript, report, problem, *chip, ns,
+                           options.loop.allowRewrites);
     if (!plan)
       return plan.takeError();
     for (const Choice &choice : *plan) {
       if (choice.useLibrary)
         continue;
-      Proposal proposal;
-      proposal.strategy = choice.strategy;
-      proposal.reason = choice.reason;
-      proposal.predictedMicroseconds = choice.predictedMicroseconds;
       std::vector<Candidate> built =
-          evaluator.prepare(proposal, choice.tuneN, *chip);
+          evaluator.prepare(choice.proposal(), choice.tuneN, *chip);
       Candidate &candidate = built.front();
       candidate.chip = chip->name.str();
       candidate.source = "replay";
       if (!stands(candidate.status))
         return makeError("transcript '{0}': {1} does not stand here: {2}, {3}",
-                         transcript.path, choice.strategy.str(),
-                         name(candidate.status), candidate.message);
+                         transcript.path, choice.text(), name(candidate.status),
+                         candidate.message);
       if (history)
         history->push_back(std::move(candidate));
     }

@@ -33,8 +33,8 @@ std::string productId(const PatternReport &report, const Problem &problem,
 llvm::Expected<std::vector<std::vector<Choice>>>
 replayPlans(const Transcript &transcript, const PatternReport &report,
             const Problem &problem, llvm::ArrayRef<const Chip *> chips,
-            llvm::ArrayRef<int64_t> ns, Evaluator &evaluator,
-            std::vector<Candidate> *history);
+            llvm::ArrayRef<int64_t> ns, const ChooseOptions &options,
+            Evaluator &evaluator, std::vector<Candidate> *history);
 
 } // namespace sparseditto
 

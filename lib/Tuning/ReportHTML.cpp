@@ -58,9 +58,8 @@ std::string sparseditto::reportHTML(const CompileResult &result) {
         "<td>{0}</td><td class=\"n\">{1:F1}</td><td class=\"n\">{2:F1}</td>"
         "<td class=\"n\">{3:F1}</td><td class=\"n\">{4}</td><td>{5}</td>"
         "</tr>\n",
-        choice.useLibrary ? "dense library" : escaped(choice.strategy.str()),
-        choice.predictedMicroseconds, choice.libraryMicroseconds,
-        choice.floorMicroseconds,
+        escaped(choice.text()), choice.predictedMicroseconds,
+        choice.libraryMicroseconds, choice.floorMicroseconds,
         choice.useLibrary ? std::string("–")
                           : std::to_string(row.resources.registers),
         escaped(choice.reason));

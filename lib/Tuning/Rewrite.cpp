@@ -196,6 +196,8 @@ sparseditto::buildRewrite(RewrittenText text, const CachedKernel &base,
   kernel->mlir = std::move(text.mlir);
   KernelManifest &manifest = kernel->manifest;
   manifest.symbol = std::move(text.symbol);
+  kernel->diff = lineDiff(
+      renamed(base.mlir, base.manifest.symbol, manifest.symbol), kernel->mlir);
   manifest.strategy.family = customFamily.str();
   manifest.sourceHash = sourceHash(kernel->mlir);
   auto compiled =

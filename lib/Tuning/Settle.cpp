@@ -14,6 +14,18 @@
 
 using namespace sparseditto;
 
+std::string sparseditto::unmeasuredRewrite(const Candidate &candidate) {
+  return llvm::formatv(
+      "{0} is {1} and not chosen: it was not measured, and its predicted time "
+      "is its base's",
+      candidate.proposal.key(), name(candidate.status));
+}
+
+bool Search::Entry::mayBeChosen() const {
+  return candidate && stands(candidate->status) &&
+         (!proposal.rewrite || isTaken);
+}
+
 std::string Search::bestFormat() const {
   return state.best ? packingKey(state.best->proposal.strategy) : "";
 }
@@ -41,7 +53,7 @@ void Search::probe(const std::set<std::string> &formats) {
   for (const std::string &format : formats) {
     auto isMeasured = [&] {
       return llvm::any_of(entries, [&](const Entry &entry) {
-        return entry.candidate && stands(entry.candidate->status) &&
+        return entry.mayBeChosen() &&
                packingKey(entry.proposal.strategy) == format;
       });
     };
@@ -56,7 +68,8 @@ void Search::forEachFormat(
     llvm::function_ref<void(llvm::StringRef, double)> visit) const {
   const bool isMeasured = times == TimeSource::Measured;
   for (const Entry &entry : entries) {
-    if (entry.proposal.useLibrary)
+    if (entry.proposal.useLibrary ||
+        (entry.proposal.rewrite && !entry.mayBeChosen()))
       continue;
     double time = entry.proposal.predictedMicroseconds;
     if (time <= 0)
@@ -104,11 +117,13 @@ Search::Settled Search::settlePredicted(const std::set<std::string> &formats,
   double best = 0;
   for (size_t i = 0; i < entries.size(); ++i) {
     const Proposal proposal = entries[i].proposal;
+    if (proposal.rewrite)
+      continue; // Its time is its base's.
     double time = proposal.predictedMicroseconds;
     if (isAnswered) {
       // A kernel has to beat the library by a margin, whichever came first.
       double margin = settled.isLibrary == proposal.useLibrary ? 1
-                      : settled.isLibrary ? requiredGain
+                      : settled.isLibrary                      ? requiredGain
                                           : 1 / requiredGain;
       if (time * margin >= best)
         continue;
@@ -153,7 +168,7 @@ Search::Settled Search::settleMeasured(const std::set<std::string> &formats,
   auto standing = [&] {
     const Candidate *best = nullptr;
     for (const Entry &entry : entries)
-      if (isIn(entry) && entry.candidate && stands(entry.candidate->status) &&
+      if (isIn(entry) && entry.mayBeChosen() &&
           // What only compiled does not stand beside what was measured.
           (!best || (entry.candidate->microseconds > 0 &&
                      (best->microseconds == 0 ||
@@ -178,7 +193,9 @@ Search::Settled Search::settleMeasured(const std::set<std::string> &formats,
     }
   }
   for (const Entry &entry : entries)
-    if (isIn(entry) && entry.candidate)
+    // What became of a rewrite says nothing of its base's format.
+    if (isIn(entry) && entry.candidate &&
+        (!entry.proposal.rewrite || entry.mayBeChosen()))
       (stands(entry.candidate->status) ? built : failed)
           .insert(packingKey(entry.proposal.strategy));
 

@@ -33,9 +33,7 @@ static void printTable(const CompileResult &result,
       return other.layer == row.layer && other.file == row.file &&
              other.choice.nMin == row.choice.nMin &&
              other.choice.nMax == row.choice.nMax &&
-             other.choice.useLibrary == row.choice.useLibrary &&
-             (row.choice.useLibrary ||
-              other.choice.strategy == row.choice.strategy);
+             other.choice.text() == row.choice.text();
     };
     if (llvm::any_of(llvm::ArrayRef(result.rows).take_front(i), sameChoice))
       continue;

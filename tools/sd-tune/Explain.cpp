@@ -69,6 +69,13 @@ static std::string string(const Event &event, llvm::StringRef key) {
   return shown(event.fields.getString(key).value_or(""));
 }
 
+/// "strategy", or what names a rewritten kernel.
+static std::string chosen(const Event &event) {
+  if (const json::Object *rewrite = event.fields.getObject("rewrite"))
+    return "rewritten " + shown(rewrite->getString("key").value_or(""));
+  return string(event, "strategy");
+}
+
 static double number(const Event &event, llvm::StringRef key) {
   return event.fields.getNumber(key).value_or(0);
 }
@@ -86,7 +93,7 @@ void Story::tellCandidate(const Event &event) {
   os << "    " << (round ? "round " + std::to_string(round) : "at first");
   if (std::string source = string(event, "source"); !source.empty())
     os << ", " << source;
-  os << ": " << string(event, "strategy") << ": " << string(event, "status");
+  os << ": " << chosen(event) << ": " << string(event, "status");
   std::string message = string(event, "message");
   if (time > 0)
     os << llvm::formatv(", {0:F2} us {1}", time,
@@ -144,7 +151,7 @@ void Story::tellDecision(const Event &event) {
   os << "  N " << from << (to ? ".." + std::to_string(to) : " and more")
      << " on " << string(event, "chip") << ": ";
   const bool isLibrary = event.fields.getString("choice") == "library";
-  os << (isLibrary ? "the dense library" : string(event, "strategy"));
+  os << (isLibrary ? "the dense library" : chosen(event));
   const bool isMeasured = number(event, "us") > 0;
   const double time =
       isMeasured ? number(event, "us") : number(event, "predicted_us");

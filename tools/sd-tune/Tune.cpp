@@ -38,6 +38,7 @@ struct Spelling : CompileSpelling {
   std::string llmConfig, calls, tokens, money;
   unsigned seconds = 0, batch = 4, patience = 2, device = 0, timeout = 600;
   bool emulate = false, requireAgent = false, dumpPrompt = false;
+  bool rewrite = false;
 };
 
 /// The device that candidates are measured on, or why there is none.
@@ -115,8 +116,7 @@ static void printTable(const CompileResult &result) {
       return llvm::formatv("{0:F2}", value).str();
     };
     table.row({row.layer, std::to_string(row.m) + "x" + std::to_string(row.k),
-               row.pattern, choice.rangeText(), row.chip,
-               choice.useLibrary ? "dense library" : choice.strategy.str(),
+               row.pattern, choice.rangeText(), row.chip, choice.text(),
                choice.useLibrary ? "-"
                : isMeasured      ? "measured"
                                  : name(choice.status).str(),
@@ -191,6 +191,7 @@ static llvm::Expected<CompileOptions> interpret(const Spelling &spelling,
   AgentOptions agents;
   agents.configFile = spelling.llmConfig;
   agents.cancelled = &interrupted;
+  agents.allowRewrites = spelling.rewrite;
   auto limit = [&](llvm::StringRef field, const std::string &value) {
     if (!value.empty())
       agents.fields.emplace_back(field.str(), value);
@@ -219,6 +220,10 @@ static llvm::Expected<CompileOptions> interpret(const Spelling &spelling,
     return invalidOption("--batch", "0", "at least 1");
   if (spelling.patience == 0)
     return invalidOption("--patience", "0", "at least 1");
+  if (spelling.rewrite && spelling.production)
+    return llvm::createStringError(
+        "--rewrite and --production: nobody has approved a kernel that is "
+        "written now");
   if (spelling.timeout == 0)
     return invalidOption("--timeout", "0", "at least 1");
   LoopOptions &loop = options->choose.loop;
@@ -226,6 +231,7 @@ static llvm::Expected<CompileOptions> interpret(const Spelling &spelling,
   loop.batch = spelling.batch;
   loop.patience = spelling.patience;
   loop.requireAgent = spelling.requireAgent;
+  loop.allowRewrites = spelling.rewrite;
   if (spelling.seconds)
     loop.seconds = spelling.seconds;
   loop.clock = secondsFromNow();
@@ -268,6 +274,9 @@ int tool::tuneMain(llvm::ArrayRef<const char *> args) {
                 "candidates proposed in a round (default 4)");
   command.value("--patience", "ROUNDS", spelling.patience,
                 "stop after this many rounds without a gain (default 2)");
+  command.flag("--rewrite", spelling.rewrite,
+               "take kernels that the agent rewrites as well; one that wins is "
+               "kept, unreviewed (sd-tune approve)");
   command.flag(
       "--require-agent", spelling.requireAgent,
       "fail if the agent does, instead of taking the heuristic's plan");

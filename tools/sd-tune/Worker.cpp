@@ -241,7 +241,8 @@ llvm::Expected<LoadedKernel> Work::loadRival(const DeviceRef &device,
       readPackageFile(package, other->cubinFile);
   if (!cubin)
     return cubin.takeError();
-  return LoadedKernel::load(device, *other, *cubin, *text);
+  return LoadedKernel::load(device, *other, *cubin, *text,
+                            LoadedKernel::Unreviewed::Allow);
 }
 
 llvm::Error Work::onEmulator() {

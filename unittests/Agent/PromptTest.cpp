@@ -220,7 +220,14 @@ TEST(Prompt, ShowsTheBaseKernelOnlyWhereRewritingIsAllowed) {
   EXPECT_TRUE(has(prompt.user, "(cut here)")) << prompt.user;
   EXPECT_TRUE(has(prompt.system, "Rewriting: "));
   EXPECT_TRUE(has(prompt.response.schema, "\"edits\""));
+  EXPECT_TRUE(has(prompt.user, "# Outline of the best kernel's MLIR"));
   ASSERT_EQ(tools.shown.size(), 1u);
+  // Edits apply to the base of a rewrite.
+  state.best->proposal.rewrite.emplace();
+  state.best->proposal.rewrite->base = strategyOf("nm");
+  prompt = buildPrompt(state, options);
+  EXPECT_TRUE(has(prompt.user, "# Outline of the best kernel's base's MLIR"));
+  EXPECT_TRUE(has(prompt.user, "| 7:   gpu.barrier")) << prompt.user;
 }
 
 TEST(Prompt, SaysWhenNothingAccepts) {

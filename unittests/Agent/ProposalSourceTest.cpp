@@ -189,6 +189,38 @@ TEST(Candidate, KeysTellRewritesApart) {
   EXPECT_EQ(proposal.key(), "library");
 }
 
+TEST(Candidate, RewritesAreReadBack) {
+  Rewrite rewrite;
+  rewrite.base.family = "csr";
+  rewrite.base.set("warps", 4);
+  rewrite.symbol = "sd_kernel";
+  rewrite.edits = {{"a\n", ""}, {"\"b\"", "c"}};
+  auto read = rewriteFromJSON(toJSON(rewrite));
+  ASSERT_TRUE(bool(read)) << llvm::toString(read.takeError());
+  EXPECT_EQ(read->key(), rewrite.key());
+  rewrite.edits.clear();
+  rewrite.text = "module {}";
+  read = rewriteFromJSON(toJSON(rewrite));
+  ASSERT_TRUE(bool(read)) << llvm::toString(read.takeError());
+  EXPECT_EQ(read->text, "module {}");
+  EXPECT_EQ(read->key(), rewrite.key());
+
+  auto errorOf = [](const char *text) {
+    auto value = llvm::cantFail(llvm::json::parse(text));
+    return llvm::toString(rewriteFromJSON(value).takeError());
+  };
+  EXPECT_EQ(errorOf("3"), "rewrite is not an object");
+  EXPECT_EQ(errorOf(R"({"base": "csr{}", "symbol": "s"})"),
+            "rewrite has no \"edits\"");
+  EXPECT_EQ(errorOf(R"({"base": "csr{}", "symbol": "s", "edits": [3]})"),
+            "edit is not an object");
+  EXPECT_EQ(errorOf(R"({"base": "csr{", "symbol": "s", "edits": []})"),
+            "rewrite: base 'csr{' is no strategy");
+  EXPECT_NE(errorOf(R"({"base": "c", "symbol": "s", "edits": [], "text": 3})")
+                .find("\"text\""),
+            std::string::npos);
+}
+
 TEST(BudgetError, NamesTheCurrency) {
   llvm::Error error = llvm::make_error<BudgetError>("tokens", "4096 of 4096");
   ASSERT_TRUE(error.isA<BudgetError>());

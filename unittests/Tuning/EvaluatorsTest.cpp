@@ -155,6 +155,44 @@ TEST_F(EvaluatorsTest, TheEmulatorTellsTruthWithoutTimes) {
   EXPECT_TRUE(jobs[0].timeN.empty());
 }
 
+TEST_F(EvaluatorsTest, ARewrittenKernelIsEmulatedFirst) {
+  CandidateBuilder::Built base = builder.build(proposals[0], problem, 3, chip);
+  proposals.resize(1);
+  proposals[0].rewrite.emplace();
+  proposals[0].rewrite->base = proposals[0].strategy;
+  proposals[0].rewrite->symbol = base.kernel->manifest.symbol;
+  proposals[0].rewrite->text = "// Another.\n" + base.kernel->mlir;
+  {
+    JobEvaluator evaluator(weight, problem, builder, settings);
+    Candidate candidate = judged(evaluator).front();
+    EXPECT_EQ(candidate.status, CandidateStatus::Verified);
+    EXPECT_EQ(candidate.microseconds, 4);
+    ASSERT_EQ(jobs.size(), 2u);
+    EXPECT_TRUE(jobs[0].emulate);
+    EXPECT_TRUE(jobs[0].timeN.empty());
+    EXPECT_FALSE(jobs[1].emulate);
+    EXPECT_EQ(jobs[1].timeN, std::vector<int64_t>{3});
+    EXPECT_EQ(jobs[0].symbol, jobs[1].symbol);
+    EXPECT_EQ(jobs[0].symbol.find("sd_custom_"), 0u);
+    // Beside its base, which reads the same copy.
+    Candidate plain = candidate;
+    plain.proposal.rewrite.reset();
+    auto pair = evaluator.compare(candidate, &plain, chip);
+    ASSERT_TRUE(bool(pair)) << llvm::toString(pair.takeError());
+    EXPECT_EQ(jobs.back().rival, base.kernel->manifest.symbol);
+    EXPECT_FALSE(jobs.back().emulate);
+  }
+  // What the emulator refuses never sees the device.
+  jobs.clear();
+  status = RunStatus::LaunchFailed;
+  message = "shared-race: store races with a load";
+  JobEvaluator evaluator(weight, problem, builder, settings);
+  Candidate candidate = judged(evaluator).front();
+  EXPECT_EQ(candidate.status, CandidateStatus::Crashed);
+  EXPECT_EQ(candidate.message, "emulator: launch_failed: " + message);
+  EXPECT_EQ(jobs.size(), 1u);
+}
+
 TEST_F(EvaluatorsTest, AfterCtrlCNothingIsJudged) {
   std::atomic<bool> interrupted = false;
   settings.interrupted = &interrupted;

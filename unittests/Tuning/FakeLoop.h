@@ -48,6 +48,7 @@ public:
   std::map<std::string, CandidateStatus> status;
   std::map<std::string, std::string> binary;
   std::string message;
+  bool emulates = false; ///< Verifies where nothing is measured.
   std::function<void()> onJudge;
 
   std::vector<std::string> prepared, judged;
@@ -75,13 +76,15 @@ public:
   }
   void judge(llvm::MutableArrayRef<Candidate> candidates,
              const Chip &) override {
-    if (source == TimeSource::Predicted)
+    if (source == TimeSource::Predicted && !emulates)
       return;
     for (Candidate &candidate : candidates) {
       if (onJudge)
         onJudge();
       judged.push_back(candidate.proposal.key());
       candidate.status = CandidateStatus::Verified;
+      if (source == TimeSource::Predicted)
+        continue;
       candidate.microseconds = timeOf(candidate.proposal);
       candidate.denseMicroseconds = dense;
       candidate.floorMicroseconds = floor;
@@ -203,6 +206,17 @@ protected:
     state.chip = "sm_90a";
     state.families = allFamilies();
     return llvm::cantFail(createHeuristicSource()->propose(state, 1)).front();
+  }
+  /// The kernel of `base` with an "a" changed.
+  static Proposal rewriteOf(const Proposal &base, const char *after = "b") {
+    Proposal proposal;
+    proposal.strategy = base.strategy;
+    proposal.reason = "loads first";
+    proposal.rewrite.emplace();
+    proposal.rewrite->base = base.strategy;
+    proposal.rewrite->symbol = "sd_kernel";
+    proposal.rewrite->edits = {{"a", after}};
+    return proposal;
   }
   std::string stopReason() const {
     auto stops = log.of("stop");

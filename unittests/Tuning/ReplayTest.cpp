@@ -154,6 +154,44 @@ TEST_F(Replay, AKernelThatNoLongerStandsIsAnError) {
             std::string::npos);
 }
 
+TEST_F(Replay, RewrittenKernelsAreKept) {
+  options.loop.allowRewrites = true;
+  const Proposal rewrite = rewriteOf(legal()[2]);
+  evaluator.time[rewrite.key()] = 2;
+  source([&](const ProposalState &,
+             unsigned) -> llvm::Expected<std::vector<Proposal>> {
+    return asked++ ? std::vector<Proposal>() : std::vector<Proposal>{rewrite};
+  });
+  std::vector<Choice> recorded = record();
+  ASSERT_EQ(recorded.front().text(), "custom " + rewrite.key());
+  auto replayed = replay(text());
+  ASSERT_TRUE(bool(replayed)) << llvm::toString(replayed.takeError());
+  ASSERT_EQ(replayed->size(), recorded.size());
+  for (auto [a, b] : llvm::zip_equal(recorded, *replayed))
+    EXPECT_EQ(llvm::formatv("{0}", llvm::json::Value(toJSON(a))).str(),
+              llvm::formatv("{0}", llvm::json::Value(toJSON(b))).str());
+
+  const std::string whole = text();
+  size_t line = whole.rfind('\n', whole.find("\"event\":\"decision\"")) + 1;
+  const std::string before = whole.substr(0, line), after = whole.substr(line);
+  EXPECT_NE(errorOf(before + replaced(after, "\"rewrite\"", "\"rewrote\""))
+                .find("a rewritten kernel without \"rewrite\""),
+            std::string::npos);
+  EXPECT_NE(errorOf(before + replaced(after, "\"base\":\"csr{", "\"base\":\"{"))
+                .find("is no strategy"),
+            std::string::npos);
+  EXPECT_NE(
+      errorOf(before + replaced(after, "\"base\":\"csr{", "\"base\":\"x{"))
+          .find("the base of the rewrite is x{"),
+      std::string::npos);
+  EXPECT_NE(errorOf(before + replaced(after, "\"edits\":[{", "\"edits\":[3,{"))
+                .find("edit is not an object"),
+            std::string::npos);
+  options.loop.allowRewrites = false;
+  EXPECT_NE(errorOf(whole).find("rewritten kernels are not taken here"),
+            std::string::npos);
+}
+
 TEST_F(Replay, HostileTranscriptsAreErrors) {
   options.agent = "heuristic";
   record();

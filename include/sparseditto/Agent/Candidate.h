@@ -11,6 +11,7 @@
 
 #include "sparseditto/Kernels/Problem.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
 #include "llvm/Support/JSON.h"
 #include <map>
 #include <optional>
@@ -52,7 +53,16 @@ struct Rewrite {
   std::vector<KernelEdit> edits;
   std::string text;
   std::string symbol; ///< The kernel that is rewritten, as the base names it.
+
+  /// "nm{warps=16,...}+0123456789abcdef": the base with a hash of what is
+  /// changed.
+  std::string key() const;
 };
+/// {"base", "symbol", "edits", "key"} and, if there are no edits, "text".
+llvm::json::Object toJSON(const Rewrite &rewrite);
+/// Untrusted input: fails at a field that is missing or of another type, or a
+/// base that is no strategy. The key is not read.
+llvm::Expected<Rewrite> rewriteFromJSON(const llvm::json::Value &value);
 
 struct Proposal {
   Strategy strategy;

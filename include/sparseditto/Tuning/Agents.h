@@ -30,6 +30,8 @@ struct AgentOptions {
   /// Receives what is doubtful about a configuration, a line each. May be
   /// empty.
   std::function<void(llvm::StringRef)> warn;
+  /// Ask models for rewritten kernels as well (LoopOptions::allowRewrites).
+  bool allowRewrites = false;
 };
 
 /// Makes the sources of createProposalSource(), and the language models "llm"

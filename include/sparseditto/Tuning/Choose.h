@@ -27,6 +27,8 @@ struct Choice {
   int64_t tuneN = 1;
   bool useLibrary = false; ///< The dense library: no kernel of ours.
   Strategy strategy;       ///< Meaningless if useLibrary.
+  /// Set: the kernel is a rewrite, and `strategy` its base.
+  std::optional<Rewrite> rewrite;
   std::string reason;
   double predictedMicroseconds = 0;
   double libraryMicroseconds = 0; ///< Predicted time of the dense library.
@@ -38,6 +40,11 @@ struct Choice {
 
   /// The numbers of tokens in words: "any", "16", "2..16", ">= 17".
   std::string rangeText() const;
+  /// What was chosen, as a proposal.
+  Proposal proposal() const;
+  /// "dense library", a strategy, or for a rewritten kernel "custom ..." with
+  /// its Proposal::key().
+  std::string text() const;
 };
 
 /// Range, choice, strategy, times and reason, as both tools write them.

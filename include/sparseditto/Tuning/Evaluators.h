@@ -51,8 +51,8 @@ struct JobSettings {
 };
 
 /// Checks what compiles in worker processes, and times it there beside dense
-/// and the floor, or emulates it. Chips that the device does not run are only
-/// compiled.
+/// and the floor, or emulates it. A rewritten kernel is emulated first either
+/// way. Chips that the device does not run are only compiled.
 class JobEvaluator : public CompiledEvaluator {
 public:
   /// `weight` and `builder` outlive this.
@@ -75,7 +75,8 @@ private:
   llvm::Expected<std::vector<std::string>>
   stage(llvm::ArrayRef<const Candidate *> candidates, const Chip &chip);
   std::string packagePath() const { return directory + "/package"; }
-  Job jobFor(const std::string &symbol, int64_t n, const Chip &chip) const;
+  Job jobFor(const std::string &symbol, int64_t n, const Chip &chip,
+             bool isEmulated) const;
 
   const Matrix &weight;
   JobSettings settings;

@@ -35,6 +35,7 @@ struct CachedKernel {
   KernelManifest manifest; ///< Complete but for file names.
   std::string mlir;        ///< Text of the kernel's module.
   std::string ptx, cubin;
+  std::string diff; ///< Of a rewrite: lineDiff() to its base, names aside.
   KernelResources resources;
   KernelFacts facts; ///< The same for sources, and what names the binary.
 };

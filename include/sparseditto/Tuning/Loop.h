@@ -58,7 +58,7 @@ struct LoopOptions {
   std::function<double()> clock;
   const std::atomic<bool> *interrupted = nullptr;
   /// Whether a proposal may change a kernel's text. Whoever allows it has to
-  /// keep the rewritten kernel: a plan names families and knobs only.
+  /// keep the rewritten kernel (Choice::rewrite).
   bool allowRewrites = false;
   /// Fail rather than go on with the heuristic's plan if a source ends.
   bool requireAgent = false;
@@ -170,6 +170,11 @@ private:
   struct Entry {
     Proposal proposal;
     std::optional<Candidate> candidate;
+    bool isTaken = false; ///< It was the best once.
+
+    /// Compiled or verified. A rewritten kernel also has to have won by a
+    /// measurement: its prediction is its base's.
+    bool mayBeChosen() const;
   };
 
   // AgentTools.
@@ -234,6 +239,12 @@ private:
 double floorMicroseconds(const PatternReport &report, const Problem &problem,
                          const Proposal &proposal, int64_t n,
                          llvm::StringRef chip);
+
+/// Why a rewritten kernel that stands and was not measured is not chosen.
+std::string unmeasuredRewrite(const Candidate &candidate);
+
+/// "rewritten kernels are not taken here ...".
+llvm::Error rewritesNotTaken();
 
 /// The part of a strategy that its packed copy depends on:
 /// "block{block_r=64,block_c=64}".

@@ -133,7 +133,7 @@ static std::string listText(const char *title,
 /// The kernel that a rewrite would start from.
 static std::string kernelText(const ProposalState &state, int64_t maxTokens) {
   if (!state.tools || !state.best || state.best->proposal.useLibrary ||
-      state.best->proposal.rewrite || maxTokens < 200)
+      maxTokens < 200)
     return "";
   llvm::Expected<std::string> listing = state.tools->showKernel(
       state.best->proposal.strategy, AgentTools::Text::MLIR, /*line=*/0,
@@ -145,8 +145,10 @@ static std::string kernelText(const ProposalState &state, int64_t maxTokens) {
   std::string outline = kernelOutline(*listing, maxTokens - 60);
   if (outline.empty())
     return "";
-  return "# Outline of the best kernel's MLIR (address arithmetic left out; "
-         "show_kernel has every line)\n" +
+  // Edits always apply to a family's kernel, never to a rewrite.
+  return std::string("# Outline of the best kernel's ") +
+         (state.best->proposal.rewrite ? "base's " : "") +
+         "MLIR (address arithmetic left out; show_kernel has every line)\n" +
          outline;
 }
 
