@@ -74,7 +74,7 @@ std::string sparseditto::binaryHash(const CachedKernel &kernel) {
     os << '|' << threads;
   // Another packed copy is another operand.
   os << '|' << manifest.dynamicSharedBytes << '|'
-     << packingKey(manifest.strategy);
+     << packingKey(manifest.custom ? manifest.custom->base : manifest.strategy);
   return llvm::utohexstr(llvm::xxh3_64bits(llvm::StringRef(key)),
                          /*LowerCase=*/true, /*Width=*/16);
 }

@@ -94,9 +94,7 @@ llvm::Error LayerCompiler::addKernel(const Chip &chip, const Choice &choice,
   manifest.ptxFile = stem + ".ptx";
   manifest.cubinFile = built.kernel->cubin.empty() ? "" : stem + ".cubin";
   manifest.mlirFile = "kernels/" + manifest.symbol + ".mlir";
-  if (choice.rewrite) {
-    manifest.custom.emplace();
-    manifest.custom->base = choice.strategy;
+  if (manifest.custom) {
     manifest.custom->reason = choice.reason;
     manifest.custom->diffFile = "kernels/" + manifest.symbol + ".diff";
   }
@@ -125,7 +123,8 @@ LayerCompiler::plans(CompiledLayer &result, EventSink *events) {
   auto chosen = choosePlans(report, product.problem, options.chips, choose,
                             *evaluator, &history);
   for (const Candidate &candidate : history) {
-    if (candidate.proposal.rewrite && candidate.microseconds == 0 &&
+    if (candidate.proposal.rewrite && candidate.sameAs.empty() &&
+        candidate.microseconds == 0 &&
         candidate.status == CandidateStatus::Verified && !choose.replay)
       result.notes.push_back(result.layer.name + ": " +
                              unmeasuredRewrite(candidate));

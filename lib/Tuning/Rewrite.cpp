@@ -198,6 +198,8 @@ sparseditto::buildRewrite(RewrittenText text, const CachedKernel &base,
   manifest.symbol = std::move(text.symbol);
   kernel->diff = lineDiff(
       renamed(base.mlir, base.manifest.symbol, manifest.symbol), kernel->mlir);
+  manifest.custom.emplace();
+  manifest.custom->base = manifest.strategy;
   manifest.strategy.family = customFamily.str();
   manifest.sourceHash = sourceHash(kernel->mlir);
   auto compiled =

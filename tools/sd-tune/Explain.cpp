@@ -183,7 +183,9 @@ void Story::tellProduct(llvm::ArrayRef<const Event *> events) {
       ++requests;
     else if (event->type == "reply")
       ++replies;
-    if (event->type == "decision" || event->type == "kernel")
+    // Nor what a source says of itself, which is of no chip.
+    if (event->type == "decision" || event->type == "kernel" ||
+        string(*event, "chip").empty())
       continue;
     std::pair<std::string, int64_t> key = {string(*event, "chip"),
                                            integer(*event, "n")};

@@ -36,7 +36,7 @@ struct EvaluatorsTest : ::testing::Test {
       JobResult result;
       result.status = status;
       result.message = message;
-      if (status == RunStatus::Verified && isTimed) {
+      if (status == RunStatus::Verified && isTimed && !job.timeN.empty()) {
         Measurement measurement;
         measurement.n = job.timeN.front();
         measurement.kernel.median = 4;

@@ -318,7 +318,8 @@ TEST_F(Loop, RewritesAreTakenOnlyWhereTheyAreKept) {
   Choice choice = choose();
   EXPECT_EQ(choice.strategy.str(), heuristic().key());
   EXPECT_EQ(history[1].status, CandidateStatus::Illegal);
-  EXPECT_EQ(history[1].message, "rewritten kernels are not taken here");
+  EXPECT_EQ(history[1].message, "rewritten kernels are not taken here "
+                                "(sd-tune tune --rewrite takes them)");
   EXPECT_EQ(evaluator.prepared.size(), 1u);
   options.loop.allowRewrites = true;
   choose();

@@ -155,6 +155,7 @@ TEST_F(Replay, AKernelThatNoLongerStandsIsAnError) {
 }
 
 TEST_F(Replay, RewrittenKernelsAreKept) {
+  options.ns = {1};
   options.loop.allowRewrites = true;
   const Proposal rewrite = rewriteOf(legal()[2]);
   evaluator.time[rewrite.key()] = 2;

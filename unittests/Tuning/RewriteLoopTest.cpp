@@ -86,16 +86,6 @@ TEST_F(RewriteLoop, TheSameBinaryIsNoRewrite) {
   EXPECT_FALSE(llvm::is_contained(evaluator.judged, rewrite.key()));
 }
 
-TEST_F(RewriteLoop, WithoutTheFlagItIsIllegal) {
-  options.loop.allowRewrites = false;
-  evaluator.time[rewrite.key()] = 4;
-  EXPECT_EQ(choose().text(), base.key());
-  EXPECT_EQ(became(rewrite).status, CandidateStatus::Illegal);
-  EXPECT_EQ(became(rewrite).message, "rewritten kernels are not taken here "
-                                     "(sd-tune tune --rewrite takes them)");
-  EXPECT_FALSE(llvm::is_contained(evaluator.prepared, rewrite.key()));
-}
-
 TEST_F(RewriteLoop, UnmeasuredItIsReportedAndNeverChosen) {
   evaluator.source = TimeSource::Predicted;
   evaluator.emulates = true;

@@ -61,15 +61,15 @@ struct RewritePackage : ::testing::Test {
     auto base = builder.build(proposal, product.problem, 1, chip);
     EXPECT_EQ(base.candidate.status, CandidateStatus::Compiled)
         << base.candidate.message;
-    // Of its first load of a vector: the data does not change meanwhile.
+    // Its first load of a vector.
     llvm::StringRef text = base.kernel->mlir;
     size_t at = text.find(" {alignment = 16 : i64} : !llvm.ptr<1> -> vector");
     EXPECT_NE(at, llvm::StringRef::npos) << text.str();
     size_t begin = text.rfind('\n', at) + 1, end = text.find('\n', at);
-    std::string line = text.slice(begin, end).str();
-    edit.before = line;
-    edit.after = line.insert(at - begin, " invariant");
-    proposal.reason = "reads through the read-only cache";
+    edit.before = text.slice(begin, end).str();
+    edit.after = edit.before;
+    edit.after.insert(edit.after.find("llvm.load") + 9, " volatile");
+    proposal.reason = "pins the first load";
     proposal.rewrite.emplace();
     proposal.rewrite->base = proposal.strategy;
     proposal.rewrite->symbol = base.kernel->manifest.symbol;

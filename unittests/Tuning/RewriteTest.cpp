@@ -145,6 +145,8 @@ TEST_F(RewriteTest, CacheHintStaysRight) {
   EXPECT_EQ(kernel->manifest.symbol.find("sd_custom_"), 0u);
   EXPECT_EQ(kernel->manifest.strategy.family, "custom");
   EXPECT_EQ(kernel->manifest.strategy.knobs, strategy.knobs);
+  ASSERT_TRUE(kernel->manifest.custom);
+  EXPECT_EQ(kernel->manifest.custom->base, strategy);
   EXPECT_EQ(kernel->manifest.format, base->manifest.format);
   EXPECT_EQ(kernel->manifest.grid, base->manifest.grid);
   EXPECT_EQ(kernel->manifest.sourceHash, sourceHash(kernel->mlir));
@@ -155,6 +157,17 @@ TEST_F(RewriteTest, CacheHintStaysRight) {
   EXPECT_EQ(result.status, CheckStatus::Verified)
       << (result.failure ? result.failure->message : "");
   EXPECT_GT(result.elements, 0);
+}
+
+TEST_F(RewriteTest, WhatCompilesToTheSameIsTheSameBinary) {
+  auto dead = withStatements("%dead = arith.addi %arg4, %arg5 : i32");
+  ASSERT_EQ(dead->status, CandidateStatus::Compiled) << dead->message;
+  EXPECT_NE(dead->manifest.symbol, base->manifest.symbol);
+  EXPECT_EQ(dead->facts.binaryHash, base->facts.binaryHash);
+  auto other =
+      withStatements("%v = llvm.load volatile %arg0 : !llvm.ptr<1> -> i32");
+  ASSERT_EQ(other->status, CandidateStatus::Compiled) << other->message;
+  EXPECT_NE(other->facts.binaryHash, base->facts.binaryHash);
 }
 
 TEST_F(RewriteTest, OtherOrderOfLoadsStaysRight) {

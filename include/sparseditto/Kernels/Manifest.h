@@ -73,7 +73,8 @@ inline constexpr llvm::StringLiteral customFamily = "custom";
 struct CustomKernel {
   Strategy base;        ///< Of the kernel that was rewritten.
   std::string reason;   ///< The author's, one sentence.
-  std::string diffFile; ///< Relative to the package: what was changed.
+  /// Relative to the package: what was changed. Empty for a candidate.
+  std::string diffFile;
   /// Who approved it, and reviewHash() (Runtime/Review.h) of what was approved;
   /// both empty: nobody has.
   std::string approvedBy, approvedHash;

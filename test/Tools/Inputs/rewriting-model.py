@@ -1,18 +1,28 @@
 """A scripted language model that rewrites the one kernel of a package.
 
     rewriting-model.py PACKAGE CALLS < REQUEST
+    rewriting-model.py --config FILE PACKAGE CALLS
 
-The file CALLS counts how often it was asked: first come good rewrites and two wrong
-ones, then bad ones, then nothing more.
+The second form writes the configuration that names the first. The file CALLS counts
+how often it was asked: first come good rewrites and two wrong ones, then bad ones,
+then nothing more.
 """
 
 import json
 import os
+import shlex
 import sys
 
+if sys.argv[1] == "--config":
+    words = [sys.executable, __file__] + sys.argv[3:]
+    endpoint = "command:" + " ".join(shlex.quote(word) for word in words)
+    with open(sys.argv[2], "w", encoding="utf-8") as file:
+        json.dump({"version": 1, "providers": {"llm": {"endpoint": endpoint}}}, file)
+    sys.exit(0)
 package, calls = sys.argv[1:]
 request = json.load(sys.stdin)
-if "edits" not in json.dumps(request["response"]):
+schema = request["response"]["schema"]["properties"]["proposals"]["items"]
+if "edits" not in schema["properties"]:
     sys.exit("the prompt does not offer edits")
 with open(os.path.join(package, "manifest.json"), encoding="utf-8") as file:
     (kernel,) = json.load(file)["layers"][0]["kernels"]
@@ -39,7 +49,7 @@ load = "{alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>"
 first = "%0 = "
 answers = [
     {
-        "read-only cache": change(load, " {alignment", " invariant {alignment"),
+        "pins a load": change(load, "llvm.load", "llvm.load volatile"),
         "a dead value": append(first, "%dead = arith.addi %arg4, %arg5 : i32"),
         # Each thread writes what is there: right on any device, and a race.
         "a race": append(
@@ -66,13 +76,19 @@ done = os.path.getsize(calls) if os.path.exists(calls) else 0
 with open(calls, "a", encoding="utf-8") as file:
     file.write("x")
 strategy = kernel["strategy"]
+knobs = {
+    knob["name"]: knob["value"]
+    for knob in strategy["knobs"]
+    # Those that are words stay at their defaults.
+    if schema["properties"]["knobs"]["properties"][knob["name"]]["type"] == "integer"
+}
 json.dump(
     {
         "analysis": "scripted",
         "proposals": [
             {
                 "family": strategy["family"],
-                "knobs": {knob["name"]: knob["value"] for knob in strategy["knobs"]},
+                "knobs": knobs,
                 "reason": reason,
                 "edits": edits,
             }
