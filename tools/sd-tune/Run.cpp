@@ -319,6 +319,8 @@ json::Value Runner::toJSON(llvm::StringRef device) const {
     object["chip"] = entry.kernel->chip;
     object["strategy"] = sparseditto::toJSON(entry.kernel->strategy);
     object["problem"] = sparseditto::toJSON(entry.kernel->problem);
+    if (entry.kernel->isUnreviewed())
+      object["unreviewed"] = true;
     kernels.push_back(std::move(result));
   }
   return json::Object{

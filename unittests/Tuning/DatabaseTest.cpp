@@ -61,6 +61,20 @@ struct DatabaseTest : ::testing::Test {
 };
 } // namespace
 
+TEST_F(DatabaseTest, ARewrittenKernelIsKeptAndNotApplied) {
+  // As its base, which is slower, it would be a lie.
+  candidate.proposal.rewrite.emplace();
+  candidate.proposal.rewrite->base = candidate.proposal.strategy;
+  candidate.proposal.rewrite->edits = {{"a", "b"}};
+  const std::string rewritten = line();
+  write(rewritten + "\n");
+  EXPECT_FALSE(find(*open()).has_value());
+  candidate.proposal.rewrite.reset();
+  EXPECT_NE(rewritten, line());
+  write(line() + "\n");
+  EXPECT_TRUE(find(*open()).has_value());
+}
+
 TEST_F(DatabaseTest, AppliesTheFastestVerifiedRecord) {
   EXPECT_FALSE(find(*open()).has_value()); // No file yet.
   llvm::cantFail(open()->append({line()}));
