@@ -54,12 +54,13 @@ std::string sparseditto::reportHTML(const CompileResult &result) {
         "<td>{8}</td>",
         escaped(row.layer), row.m, row.k, escaped(row.pattern), row.density,
         name(row.type), name(row.layout), row.chip, rangeOf(choice));
+    os << "<td>" << escaped(choice.text()) << "</td>";
     os << llvm::formatv(
-        "<td>{0}</td><td class=\"n\">{1:F1}</td><td class=\"n\">{2:F1}</td>"
-        "<td class=\"n\">{3:F1}</td><td class=\"n\">{4}</td><td>{5}</td>"
+        "<td class=\"n\">{0:F1}</td><td class=\"n\">{1:F1}</td>"
+        "<td class=\"n\">{2:F1}</td><td class=\"n\">{3}</td><td>{4}</td>"
         "</tr>\n",
-        escaped(choice.text()), choice.predictedMicroseconds,
-        choice.libraryMicroseconds, choice.floorMicroseconds,
+        choice.predictedMicroseconds, choice.libraryMicroseconds,
+        choice.floorMicroseconds,
         choice.useLibrary ? std::string("–")
                           : std::to_string(row.resources.registers),
         escaped(choice.reason));

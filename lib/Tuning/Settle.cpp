@@ -123,7 +123,7 @@ Search::Settled Search::settlePredicted(const std::set<std::string> &formats,
     if (isAnswered) {
       // A kernel has to beat the library by a margin, whichever came first.
       double margin = settled.isLibrary == proposal.useLibrary ? 1
-                      : settled.isLibrary                      ? requiredGain
+                      : settled.isLibrary ? requiredGain
                                           : 1 / requiredGain;
       if (time * margin >= best)
         continue;

@@ -71,8 +71,8 @@ inline constexpr llvm::StringLiteral customFamily = "custom";
 
 /// Where a rewritten kernel comes from and who has looked at it.
 struct CustomKernel {
-  Strategy base;        ///< Of the kernel that was rewritten.
-  std::string reason;   ///< The author's, one sentence.
+  Strategy base;      ///< Of the kernel that was rewritten.
+  std::string reason; ///< The author's, one sentence.
   /// Relative to the package: what was changed. Empty for a candidate.
   std::string diffFile;
   /// Who approved it, and reviewHash() (Runtime/Review.h) of what was approved;
