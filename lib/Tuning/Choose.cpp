@@ -60,9 +60,9 @@ llvm::json::Object sparseditto::toJSON(const Choice &choice) {
       {"n_max", choice.nMax ? llvm::json::Value(choice.nMax)
                             : llvm::json::Value(nullptr)},
       {"n", choice.tuneN},
-      {"choice", choice.useLibrary ? llvm::StringRef("library")
-                 : choice.rewrite  ? llvm::StringRef(customFamily)
-                                   : llvm::StringRef(choice.strategy.family)},
+      {"choice", choice.useLibrary ? "library"
+                 : choice.rewrite  ? customFamily.str()
+                                   : choice.strategy.family},
       {"predicted_us", choice.predictedMicroseconds},
       {"dense_us", choice.libraryMicroseconds},
       {"floor_us", choice.floorMicroseconds},
