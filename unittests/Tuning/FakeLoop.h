@@ -43,7 +43,8 @@ class FakeEvaluator : public Evaluator {
 public:
   TimeSource source = TimeSource::Measured;
   double defaultTime = 8, dense = 20, floor = 1;
-  std::map<std::string, double> time;       ///< By Proposal::key().
+  /// By Proposal::key(), or stronger by key() + "@N".
+  std::map<std::string, double> time;
   std::map<std::string, double> timeBeside; ///< In compare(), else `time`.
   std::map<std::string, CandidateStatus> status;
   std::map<std::string, std::string> binary;
@@ -85,7 +86,7 @@ public:
       candidate.status = CandidateStatus::Verified;
       if (source == TimeSource::Predicted)
         continue;
-      candidate.microseconds = timeOf(candidate.proposal);
+      candidate.microseconds = timeOf(candidate);
       candidate.denseMicroseconds = dense;
       candidate.floorMicroseconds = floor;
     }
@@ -96,14 +97,17 @@ public:
     ++compared;
     auto beside = [&](const Candidate &candidate) {
       auto it = timeBeside.find(candidate.proposal.key());
-      return it == timeBeside.end() ? timeOf(candidate.proposal) : it->second;
+      return it == timeBeside.end() ? timeOf(candidate) : it->second;
     };
     return Pair{beside(challenger), incumbent ? beside(*incumbent) : 0, dense};
   }
 
 private:
-  double timeOf(const Proposal &proposal) const {
-    auto it = time.find(proposal.key());
+  double timeOf(const Candidate &candidate) const {
+    const std::string key = candidate.proposal.key();
+    auto it = time.find(key + "@" + std::to_string(candidate.n));
+    if (it == time.end())
+      it = time.find(key);
     return it == time.end() ? defaultTime : it->second;
   }
 };

@@ -97,17 +97,43 @@ TEST_F(RewriteLoop, UnmeasuredItIsReportedAndNeverChosen) {
 }
 
 TEST_F(RewriteLoop, ABaseThatNobodyTriedCompetesToo) {
-  // Of a kernel that the heuristic does not offer, and in a format of its own.
+  // Of a kernel that the heuristic does not offer, where what it offers falls.
   evaluator.source = TimeSource::Predicted;
   evaluator.emulates = true;
   options.families = {"csr"};
+  options.budget = 4000;
   const Proposal other = legal()[3];
+  for (const Proposal &proposal : legal())
+    if (proposal.key() != other.key())
+      evaluator.status[proposal.key()] = CandidateStatus::OverResources;
+  evaluator.status[base.key()] = CandidateStatus::OverResources;
   proposals = {rewriteOf(other)};
-  Choice choice = choose();
-  EXPECT_FALSE(choice.rewrite);
-  EXPECT_FALSE(choice.useLibrary);
-  EXPECT_EQ(choice.strategy.family, "csr");
+  EXPECT_EQ(choose().text(), other.key());
   EXPECT_EQ(became(proposals[0]).status, CandidateStatus::Verified);
+}
+
+TEST_F(RewriteLoop, OneThatDidNotWinDoesNotStandInItsFormatEither) {
+  // N = 2 wants another format than N = 1, and the only one is for both.
+  const Proposal other = *llvm::find_if(legal(), [&](const Proposal &proposal) {
+    return packingKey(proposal.strategy) != packingKey(base.strategy);
+  });
+  proposals = {other, rewriteOf(other)};
+  source([this](const ProposalState &state,
+                unsigned) -> llvm::Expected<std::vector<Proposal>> {
+    if (asked++ == 0)
+      return proposals;
+    return state.history.size() < 2 ? std::vector<Proposal>{proposals[0]}
+                                    : std::vector<Proposal>();
+  });
+  evaluator.time[other.key() + "@1"] = 5.1;
+  evaluator.time[proposals[1].key() + "@1"] = 5.05;
+  evaluator.time[other.key() + "@2"] = 2;
+  options.ns = {1, 2};
+  auto plans = llvm::cantFail(
+      choosePlans(report, problem, chip(), options, evaluator, &history));
+  ASSERT_EQ(plans.front().size(), 1u);
+  EXPECT_EQ(plans.front()[0].text(), other.key());
+  EXPECT_EQ(became(proposals[1]).microseconds, 5.05);
 }
 
 TEST_F(RewriteLoop, OneForTwoNIsOneKernel) {
