@@ -42,7 +42,7 @@ log=$(mktemp)
   --host 127.0.0.1 --port "$port" --n_ctx "${SPARSEDITTO_LLM_CONTEXT:-8192}" \
   > "$log" 2>&1 &
 server=$!
-trap 'kill $server 2> /dev/null; wait $server 2> /dev/null; rm -f "$log"' EXIT
+trap 'kill $server 2> /dev/null || true; wait $server 2> /dev/null || true; rm -f "$log"' EXIT
 for ((tries = 0; ; tries++)); do
   "$python" - "$port" << 'END' && break
 import sys, urllib.request

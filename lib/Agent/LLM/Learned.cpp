@@ -122,10 +122,13 @@ bool Learned::learn(int status, const ServerError &error,
     return false;
   llvm::StringRef message = error.message;
   // A missing model or a crash is not about a parameter unless it says so.
+  // llama-cpp-python reports what its schema refuses as a 500.
   bool suspicious = status == 400 || status == 422;
   bool possible = status == 404 || status == 500 || status == 501;
-  if (!suspicious && !(possible && message.contains_insensitive("support")) &&
-      !(possible && message.contains("--jinja")))
+  bool saysSo = message.contains_insensitive("support") ||
+                message.contains_insensitive("validation error") ||
+                message.contains("--jinja");
+  if (!suspicious && !(possible && saysSo))
     return false;
   if (error.kind == ChatErrorKind::OutOfMoney)
     return false;

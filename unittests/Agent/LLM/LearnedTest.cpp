@@ -73,6 +73,20 @@ TEST(Learned, FastAPINamesThePlace) {
   EXPECT_FALSE(bodyOf(server, 1).contains("reasoning_effort"));
 }
 
+// As llama-cpp-python 0.3 does.
+TEST(Learned, AServersOwnSchemaRefusesWithA500) {
+  Server server(
+      {refuse("1 validation error:\n  {'type': 'literal_error', 'loc': ('body', "
+              "'response_format', 'type'), 'msg': \"Input should be 'text' or "
+              "'json_object'\", 'input': 'json_schema'}",
+              500),
+       Server::reply(200, fine)});
+  success(providerFor(configFor(server))->complete(structured(), {}));
+  EXPECT_EQ(bodyOf(server, 0)["response_format"]["type"], "json_schema");
+  EXPECT_EQ(bodyOf(server, 1)["response_format"]["type"], "json_object");
+  EXPECT_TRUE(bodyOf(server, 1)["response_format"].contains("schema"));
+}
+
 TEST(Learned, TheOutputLimitHasTwoNames) {
   Server server({refuse("Unsupported parameter: 'max_tokens' is not supported "
                         "with this model. Use 'max_completion_tokens' instead.",
