@@ -134,6 +134,36 @@ TEST(BlockFormat, LongestPanelsComeFirst) {
   EXPECT_EQ(rows[4], 0);
 }
 
+TEST(BlockFormat, PanelsOfOneLengthAreTold) {
+  Matrix weight = zeros(64, 64);
+  for (int64_t panel = 0; panel < 4; ++panel)
+    put(weight, panel * 16, panel * 16, 1);
+  PackedWeight packed = packOrDie(blockFamily(), weight, 16);
+  EXPECT_EQ(packed.attribute("strips"), 2); // With padding.
+  // The kernel relies on it.
+  PackedWeight bad = packed;
+  setWord(bad, "rows", 0, 1);
+  setWord(bad, "rows", 1, 0);
+  EXPECT_NE(unpackError(blockFamily(), bad)
+                .find("panel 0 holds 2 strips of row panel 1, expected 2 of "
+                      "its own"),
+            std::string::npos)
+      << unpackError(blockFamily(), bad);
+  bad = packed;
+  setWord(bad, "offsets", 1, 0);
+  EXPECT_NE(unpackError(blockFamily(), bad).find("panel 0 holds 0 strips"),
+            std::string::npos);
+  bad = packed;
+  bad.setAttribute("strips", 4);
+  EXPECT_NE(unpackError(blockFamily(), bad)
+                .find("strips is 4, expected max_strips = 2 or none"),
+            std::string::npos);
+  // Copies that do not tell stay legal.
+  put(weight, 0, 16, 1);
+  put(weight, 0, 32, 1);
+  EXPECT_EQ(packOrDie(blockFamily(), weight, 16).attribute("strips"), 0);
+}
+
 TEST(BlockFormat, RandomShapesAndPanels) {
   for (int64_t panel : {16, 32, 64, 128})
     for (auto [m, k] :

@@ -186,6 +186,38 @@ TEST_P(GemmNumeric, AllZeroWeight) {
   }
 }
 
+/// Panels of one length: no offsets are read. Of a block-diagonal weight, in
+/// one pass and in many.
+TEST(BlockNumeric, PanelsOfOneLength) {
+  const KernelFamily &family = *findFamily("block");
+  for (auto [side, m, k] :
+       {std::tuple<int64_t, int64_t, int64_t>{32, 96, 96}, {160, 320, 330}}) {
+    Matrix weight = randomWeight(ElementType::F16, m, k, 1, 5);
+    for (int64_t r = 0; r < m; ++r)
+      for (int64_t c = 0; c < k; ++c)
+        if (r / side != c / side)
+          storeFromDouble(ElementType::F16, 0,
+                          weight.mutableData() + (r * k + c) * 2);
+    for (Layout layout : {Layout::TokenMajor, Layout::FeatureMajor})
+      for (int64_t schedule : {0, 1}) {
+        Strategy strategy = family.declaration().defaults();
+        for (auto [knob, value] : {std::pair("schedule", schedule),
+                                   {"tile_m", 16},
+                                   {"tile_n", 8},
+                                   {"warps_k", schedule ? 1 : 2},
+                                   {"prefetch", 1},
+                                   {"stages", 2},
+                                   {"blocks_per_sm", 1},
+                                   {"panel_rows", 32}})
+          strategy.set(knob, value);
+        PackedWeight packed = llvm::cantFail(family.pack(weight, strategy));
+        ASSERT_GT(packed.attribute("strips"), 0);
+        checkNumerically(family, weight, problemOf(weight, layout), strategy,
+                         quickCheck({1, 9}));
+      }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Families, GemmNumeric,
                          ::testing::Values("nm", "block", "channel", "dense"),
                          [](const auto &info) { return info.param; });

@@ -22,17 +22,25 @@ constexpr double maxKeptShare = 0.8;
 class BlockSource : public FragmentSource {
 public:
   BlockSource(KernelFrame &frame, const SourceShape &shape, unsigned tileM,
-              int64_t panelRows)
-      : FragmentSource(frame, shape, tileM), panelRows(panelRows) {}
+              int64_t panelRows, int64_t uniform)
+      : FragmentSource(frame, shape, tileM), panelRows(panelRows),
+        uniform(uniform) {}
 
   void begin(Val rowTile) override {
     int64_t blocksPerPanel = panelRows / (tilesPerBlock * 16);
     Val panel = rowTile / blocksPerPanel, part = rowTile % blocksPerPanel;
-    Val offsets = e.ptrAdd(frame.packed("offsets"), panel * 4);
-    first = e.load(e.i32Type(), offsets, 0, 4);
-    count = e.load(e.i32Type(), offsets, 4, 4) - first;
-    Val row =
-        e.load(e.i32Type(), e.ptrAdd(frame.packed("rows"), panel * 4), 0, 4);
+    Val row = panel;
+    if (uniform > 0) {
+      // Two loads less that the list, and so X, would have to wait for.
+      first = panel * uniform;
+      count = e.i32(uniform);
+    } else {
+      Val offsets = e.ptrAdd(frame.packed("offsets"), panel * 4);
+      first = e.load(e.i32Type(), offsets, 0, 4);
+      count = e.load(e.i32Type(), offsets, 4, 4) - first;
+      row =
+          e.load(e.i32Type(), e.ptrAdd(frame.packed("rows"), panel * 4), 0, 4);
+    }
     firstRow = row * panelRows + part * int64_t(tilesPerBlock * 16);
     tileStride = fragmentBytes;
     stripStride = panelRows / 16 * fragmentBytes;
@@ -58,6 +66,7 @@ public:
 
 private:
   int64_t panelRows;
+  int64_t uniform; ///< Strips of every panel, which are in order; 0: neither.
   Val first, count, firstRow, list;
 };
 
@@ -163,9 +172,10 @@ protected:
   std::unique_ptr<WeightSource>
   makeSource(KernelFrame &frame, const SourceShape &shape,
              const GemmConfig &config, const Strategy &strategy,
-             const PackedWeight &) const override {
+             const PackedWeight &packed) const override {
     return std::make_unique<BlockSource>(frame, shape, config.tileM,
-                                         *strategy.get("panel_rows"));
+                                         *strategy.get("panel_rows"),
+                                         packed.attribute("strips"));
   }
   int64_t rowTiles(const GemmConfig &config, const Strategy &strategy,
                    const PackedWeight &packed) const override {

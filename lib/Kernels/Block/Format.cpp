@@ -37,6 +37,11 @@ static std::vector<uint32_t> keptStrips(const Matrix &weight, int64_t row0,
   return list;
 }
 
+/// Strips come in pairs.
+static size_t paddedLength(llvm::ArrayRef<uint32_t> list) {
+  return llvm::alignTo(list.size(), 2);
+}
+
 llvm::Expected<PackedWeight> block::pack(const Matrix &weight,
                                          int64_t panelRows) {
   if (llvm::Error error = checkPackable(weight))
@@ -45,12 +50,13 @@ llvm::Expected<PackedWeight> block::pack(const Matrix &weight,
   int64_t tilesPerPanel = panelRows / 16;
   int64_t padding = (weight.cols + stripColumns - 1) / stripColumns;
   std::vector<std::vector<uint32_t>> lists;
-  size_t total = 0, longest = 2;
+  size_t total = 0, longest = 2, shortest = SIZE_MAX;
   for (int64_t p = 0; p < count; ++p) {
     lists.push_back(keptStrips(weight, p * panelRows, panelRows));
-    size_t padded = (lists.back().size() + 1) / 2 * 2;
+    size_t padded = paddedLength(lists.back());
     total += padded;
     longest = std::max(longest, padded);
+    shortest = std::min(shortest, padded);
   }
   if (total > UINT32_MAX)
     return makeError("tensor '{0}': {1} kept strips are too many for format "
@@ -59,14 +65,17 @@ llvm::Expected<PackedWeight> block::pack(const Matrix &weight,
   std::vector<uint32_t> order(count);
   std::iota(order.begin(), order.end(), 0);
   llvm::sort(order, [&](uint32_t a, uint32_t b) {
-    return lists[a].size() != lists[b].size()
-               ? lists[a].size() > lists[b].size()
-               : a < b;
+    size_t lengthA = paddedLength(lists[a]), lengthB = paddedLength(lists[b]);
+    return lengthA != lengthB ? lengthA > lengthB : a < b;
   });
 
   PackedWeight packed = PackedWeight::start(formatName, formatVersion, weight);
   packed.setAttribute("panel_rows", panelRows);
   packed.setAttribute("max_strips", int64_t(longest));
+  // Panels of one length stay in order: offsets and rows are then known when
+  // the kernel is compiled.
+  if (shortest == longest)
+    packed.setAttribute("strips", int64_t(longest));
   // No buffer is empty, even if nothing is kept.
   int64_t stored = std::max<int64_t>(int64_t(total), unusedStrips);
   PackedBuffer values =
@@ -114,6 +123,12 @@ llvm::Error block::checkBuffers(const PackedWeight &packed, PackedCheck check) {
     return makeError("packed format '{0}': max_strips is {1}, expected an even "
                      "number from 2 to {2}",
                      formatName, longest, (stripsOfK + 1) / 2 * 2);
+  int64_t uniform = packed.attribute("strips");
+  if (uniform != 0 && uniform != longest)
+    return makeError(
+        "packed format '{0}': strips is {1}, expected max_strips = "
+        "{2} or none",
+        formatName, uniform, longest);
   int64_t count = panels(packed.m, panelRows);
   const PackedBuffer *columns = packed.find("columns");
   int64_t total = columns && columns->shape.size() == 1 ? columns->shape[0] : 0;
@@ -148,6 +163,10 @@ llvm::Error block::checkBuffers(const PackedWeight &packed, PackedCheck check) {
                        "permutation of 0..{3}",
                        formatName, i, row, count - 1);
     seen[row] = true;
+    if (uniform != 0 && (end - begin != uniform || row != i))
+      return makeError("packed format '{0}': panel {1} holds {2} strips of row "
+                       "panel {3}, expected {4} of its own",
+                       formatName, i, end - begin, row, uniform);
   }
   if (at(offsets, count) != total &&
       !(at(offsets, count) == 0 && total == unusedStrips))

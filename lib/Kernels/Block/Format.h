@@ -29,7 +29,9 @@
 //       each R x 16: R/16 fragments of 512 bytes, top to bottom
 //
 // Attributes: panel_rows; max_strips, the length of the longest list (at least
-// 2), which sizes the kernels' copy of a list.
+// 2), which sizes the kernels' copy of a list; strips, the length of every
+// list, where all are equally long (padding included) and in order: kernels
+// then read neither offsets nor rows.
 //
 //===----------------------------------------------------------------------===//
 
