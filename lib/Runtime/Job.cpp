@@ -110,6 +110,16 @@ static void readSizes(JSONFields &fields, llvm::StringRef key,
   }
 }
 
+void Job::shorten() {
+  if (checkN.size() > 1)
+    checkN.resize(1);
+  onlyGivenN = !checkN.empty();
+  allVariants = false;
+  maxOneHotLaunches = 1;
+  timeN.clear();
+  rival.clear();
+}
+
 void Job::emulateBriefly() {
   emulate = true;
   onlyGivenN = true;

@@ -40,49 +40,60 @@ static bool dropUnknown(std::string &metrics, llvm::StringRef output) {
 }
 
 llvm::Expected<NcuReport>
-sparseditto::profile(llvm::ArrayRef<std::string> command,
-                     llvm::StringRef symbol, unsigned skip,
-                     unsigned timeoutSeconds) {
+sparseditto::profileWith(NcuRun run, llvm::StringRef symbol, unsigned skip) {
   const std::string ncu = findNcu();
   if (ncu.empty())
     return makeError("ncu not found in $SPARSEDITTO_NCU, $CUDA_HOME, PATH or "
                      "/usr/local/cuda");
   std::string metrics = ncuMetrics();
   while (true) {
-    std::vector<std::string> args = {ncu,
-                                     "--csv",
-                                     "--print-units",
-                                     "base",
-                                     "--clock-control",
-                                     "none",
-                                     "--target-processes",
-                                     "all",
-                                     "--kernel-name",
-                                     symbol.str(),
-                                     "--launch-skip",
-                                     std::to_string(skip),
-                                     "--launch-count",
-                                     "1",
-                                     "--metrics",
-                                     metrics};
-    llvm::append_range(args, command);
-    llvm::Expected<ProcessResult> result =
-        runProcess(args, timeoutSeconds, size_t(16) << 20);
-    if (!result)
-      return result.takeError();
-    if (result->timedOut)
-      return makeError("ncu did not finish in {0} s", timeoutSeconds);
-    llvm::Expected<NcuReport> report = parseNcuCsv(result->output);
+    llvm::Expected<NcuOutput> output = run({ncu,
+                                            "--csv",
+                                            "--print-units",
+                                            "base",
+                                            "--clock-control",
+                                            "none",
+                                            "--target-processes",
+                                            "all",
+                                            "--kernel-name",
+                                            symbol.str(),
+                                            "--launch-skip",
+                                            std::to_string(skip),
+                                            "--launch-count",
+                                            "1",
+                                            "--metrics",
+                                            metrics});
+    if (!output)
+      return output.takeError();
+    llvm::Expected<NcuReport> report = parseNcuCsv(output->text);
     if (report && report->find(symbol))
       return report;
     if (report)
       report = makeError("ncu saw no launch of '{0}'", symbol);
     // Each time round there are fewer metrics.
-    if (dropUnknown(metrics, result->output)) {
+    if (dropUnknown(metrics, output->text)) {
       llvm::consumeError(report.takeError());
       continue;
     }
-    return makeError("ncu, exit code {0}: {1}", result->exitCode,
+    return makeError("ncu, exit code {0}: {1}", output->exitCode,
                      llvm::toString(report.takeError()));
   }
+}
+
+llvm::Expected<NcuReport>
+sparseditto::profile(llvm::ArrayRef<std::string> command,
+                     llvm::StringRef symbol, unsigned skip,
+                     unsigned timeoutSeconds) {
+  return profileWith(
+      [&](std::vector<std::string> args) -> llvm::Expected<NcuOutput> {
+        llvm::append_range(args, command);
+        llvm::Expected<ProcessResult> result =
+            runProcess(args, timeoutSeconds, size_t(16) << 20);
+        if (!result)
+          return result.takeError();
+        if (result->timedOut)
+          return makeError("ncu did not finish in {0} s", timeoutSeconds);
+        return NcuOutput{std::move(result->output), result->exitCode};
+      },
+      symbol, skip);
 }

@@ -14,12 +14,7 @@ using namespace sparseditto;
 JobResult sparseditto::sanitizeJob(llvm::StringRef program, Job job,
                                    const JobOptions &options,
                                    llvm::StringRef sanitizer) {
-  if (job.checkN.size() > 1)
-    job.checkN.erase(job.checkN.begin() + 1, job.checkN.end());
-  job.onlyGivenN = !job.checkN.empty();
-  job.allVariants = false;
-  job.maxOneHotLaunches = 1;
-  job.timeN.clear();
+  job.shorten();
   JobResult result;
   for (const char *tool : {"memcheck", "racecheck"}) {
     JobOptions wrapped = options;

@@ -11,8 +11,10 @@
 #include "sparseditto/Support/Error.h"
 #include "sparseditto/Tuning/Loop.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/ThreadPool.h"
+#include <utility>
 
 using namespace sparseditto;
 
@@ -187,6 +189,26 @@ Job JobEvaluator::jobFor(const std::string &symbol, int64_t n, const Chip &chip,
   return job;
 }
 
+/// What is missing is said once, and where nothing can be read, not tried again.
+void JobEvaluator::addCounters(Candidate &candidate, const Job &job) {
+  if (!settings.profile)
+    return;
+  llvm::Expected<NcuKernel> kernel = settings.profile(job);
+  if (!kernel) {
+    candidate.facts.advisories.push_back("no counters: " +
+                                         llvm::toString(kernel.takeError()));
+    settings.profile = nullptr;
+    return;
+  }
+  std::vector<std::string> absent = absentCounters(*kernel);
+  candidate.facts.counters = std::move(kernel->counters);
+  if (std::exchange(saidAbsent, true))
+    return;
+  if (!absent.empty())
+    candidate.facts.advisories.push_back("counters that are not here: " +
+                                         llvm::join(absent, ", "));
+}
+
 void JobEvaluator::judge(llvm::MutableArrayRef<Candidate> candidates,
                          const Chip &chip) {
   if (!settings.emulate && times(chip) == TimeSource::Predicted)
@@ -239,6 +261,9 @@ void JobEvaluator::judge(llvm::MutableArrayRef<Candidate> candidates,
       candidate.status = CandidateStatus::Crashed;
       candidate.message = "the worker checked it and gave no time";
     }
+    if (candidate.microseconds > 0)
+      addCounters(candidate, jobFor(symbol, candidate.n, chip,
+                                    /*isEmulated=*/false));
   }
 }
 

@@ -10,6 +10,7 @@
 #include "Subcommands.h"
 #include "sparseditto/Agent/Transcript.h"
 #include "sparseditto/Runtime/Device.h"
+#include "sparseditto/Runtime/ProfileJob.h"
 #include "sparseditto/Support/Printable.h"
 #include "sparseditto/Support/Table.h"
 #include "sparseditto/Tuning/Evaluators.h"
@@ -38,7 +39,7 @@ struct Spelling : CompileSpelling {
   std::string llmConfig, calls, tokens, money;
   unsigned seconds = 0, batch = 4, patience = 2, device = 0, timeout = 600;
   bool emulate = false, requireAgent = false, dumpPrompt = false;
-  bool rewrite = false;
+  bool rewrite = false, profile = false;
 };
 
 /// The device that candidates are measured on, or why there is none.
@@ -62,6 +63,10 @@ static llvm::Expected<Measuring> findDevice(const Spelling &spelling) {
     measuring.why = "--measure off";
     return measuring;
   }
+  if (spelling.profile && findNcu().empty())
+    return llvm::createStringError(
+        "--profile: ncu not found in $SPARSEDITTO_NCU, $CUDA_HOME, PATH or "
+        "/usr/local/cuda");
   if (spelling.measure != "auto" && spelling.measure != "on")
     return invalidOption("--measure", spelling.measure, "auto, on or off");
   // Given back before the first worker starts: only what it is is needed.
@@ -129,7 +134,8 @@ static void printTable(const CompileResult &result) {
 
 /// What stands at the end, whichever way the run ended.
 static std::vector<std::string> endNotes(const CompileOptions &options,
-                                         const Measuring &measuring) {
+                                         const Measuring &measuring,
+                                         bool profile) {
   std::vector<std::string> notes;
   if (options.choose.replay)
     notes.push_back("replayed from '" + options.choose.replay->path +
@@ -139,6 +145,8 @@ static std::vector<std::string> endNotes(const CompileOptions &options,
                     " where the chip is its own, else predicted");
   else
     notes.push_back("times are predicted, not measured: " + measuring.why);
+  if (profile && !measuring.device)
+    notes.push_back("no counters are read: nothing is measured");
   if (interrupted)
     notes.push_back("interrupted: the best until then stands, the rest is the "
                     "heuristic's plan");
@@ -168,6 +176,13 @@ static void chooseEvaluator(CompileOptions &options, const Spelling &spelling,
     options.cancelled = &interrupted;
     return runJob(program, job, options);
   };
+  if (spelling.profile)
+    settings.profile = [program, timeout = spelling.timeout](const Job &job) {
+      JobOptions options;
+      options.timeoutSeconds = timeout;
+      options.cancelled = &interrupted;
+      return profileJob(program, job, options);
+    };
   settings.emulate = !measuring.device;
   settings.device = int(spelling.device);
   settings.interrupted = &interrupted;
@@ -292,6 +307,9 @@ int tool::tuneMain(llvm::ArrayRef<const char *> args) {
                "check candidates on the CPU where they are not measured");
   command.value("--db", "FILE", spelling.database,
                 "tuning records: verified ones are applied, new ones added");
+  command.flag("--profile", spelling.profile,
+               "read the counters of what is measured with Nsight Compute's ncu "
+               "as well: seconds a candidate");
   command.value("--device", "NUMBER", spelling.device, "which GPU");
   command.value("--timeout", "SECONDS", spelling.timeout,
                 "limit of one candidate's worker (default 600)");
@@ -359,7 +377,7 @@ int tool::tuneMain(llvm::ArrayRef<const char *> args) {
 
   std::signal(SIGINT, onInterrupt);
   auto result = compilePackage(*options);
-  std::vector<std::string> notes = endNotes(*options, measuring);
+  std::vector<std::string> notes = endNotes(*options, measuring, spelling.profile);
   if (transcript) {
     llvm::json::Object end{{"interrupted", interrupted.load()},
                            {"failed", !result},

@@ -9,6 +9,7 @@
 #include "sparseditto/Tuning/Evaluators.h"
 #include "TestWeights.h"
 #include "sparseditto/Runtime/Package.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "gtest/gtest.h"
 
@@ -133,6 +134,44 @@ TEST_F(EvaluatorsTest, WhatTheWorkerSaysIsTyped) {
   status = RunStatus::Verified;
   isTimed = false;
   EXPECT_EQ(judged(evaluator).front().status, CandidateStatus::Crashed);
+}
+
+TEST_F(EvaluatorsTest, CountersOfWhatWasMeasured) {
+  unsigned profiled = 0;
+  settings.profile = [&](const Job &job) -> llvm::Expected<NcuKernel> {
+    ++profiled;
+    NcuKernel kernel;
+    kernel.name = job.symbol;
+    kernel.counters["waves_per_sm"] = 2.5;
+    return kernel;
+  };
+  {
+    JobEvaluator evaluator(weight, problem, builder, settings);
+    auto candidates = judged(evaluator);
+    EXPECT_EQ(profiled, 2u);
+    for (const Candidate &candidate : candidates)
+      EXPECT_EQ(candidate.facts.counters.at("waves_per_sm"), 2.5);
+    // What there is not is named once.
+    auto absent = [](const Candidate &candidate) {
+      return llvm::count_if(candidate.facts.advisories, [](auto &text) {
+        return llvm::StringRef(text).starts_with("counters that are not here:");
+      });
+    };
+    EXPECT_EQ(absent(candidates[0]), 1);
+    EXPECT_EQ(absent(candidates[1]), 0);
+  }
+  // Whoever may not read them is told once, and loses no candidate.
+  settings.profile = [&](const Job &) -> llvm::Expected<NcuKernel> {
+    ++profiled;
+    return llvm::createStringError("ERR_NVGPUCTRPERM");
+  };
+  JobEvaluator evaluator(weight, problem, builder, settings);
+  auto candidates = judged(evaluator);
+  EXPECT_EQ(profiled, 3u);
+  EXPECT_EQ(candidates[0].status, CandidateStatus::Verified);
+  EXPECT_EQ(candidates[0].facts.advisories.back(),
+            "no counters: ERR_NVGPUCTRPERM");
+  EXPECT_TRUE(candidates[1].facts.counters.empty());
 }
 
 TEST_F(EvaluatorsTest, WithoutTheDeviceItCompiles) {

@@ -58,6 +58,9 @@ struct Job {
   /// around the tile sizes unless checkN has some, one hidden one, the variants
   /// in turn, a sample of the columns, and no times.
   void emulateBriefly();
+  /// For tools that slow a kernel down: the first N alone, one variant, a few
+  /// launches, no times.
+  void shorten();
 
   llvm::json::Value toJSON() const;
   static llvm::Expected<Job> fromJSON(const llvm::json::Value &value);

@@ -15,6 +15,7 @@
 #ifndef SPARSEDITTO_RUNTIME_NCUREPORT_H
 #define SPARSEDITTO_RUNTIME_NCUREPORT_H
 
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include <map>
@@ -54,6 +55,20 @@ std::string ncuMetrics();
 /// $SPARSEDITTO_NCU, else ncu where findToolkitProgram looks. Empty if there is
 /// none.
 std::string findNcu();
+
+/// What ncu and its program wrote.
+struct NcuOutput {
+  std::string text;
+  int exitCode = 0;
+};
+/// Runs a program behind these arguments, of which the first is ncu.
+using NcuRun = llvm::function_ref<llvm::Expected<NcuOutput>(
+    std::vector<std::string> arguments)>;
+
+/// profile() of whatever `run` runs, which is called again with fewer metrics
+/// where the chip lacks some.
+llvm::Expected<NcuReport> profileWith(NcuRun run, llvm::StringRef symbol,
+                                      unsigned skip);
 
 /// Runs `command` (such as sd-tune worker JOB RESULT) under ncu and reads the
 /// counters of its launches of `symbol`, of which `skip` are passed over first:

@@ -11,6 +11,7 @@
 #define SPARSEDITTO_TUNING_EVALUATORS_H
 
 #include "sparseditto/Runtime/Job.h"
+#include "sparseditto/Runtime/NcuReport.h"
 #include "sparseditto/Tuning/CandidateBuilder.h"
 #include "sparseditto/Tuning/Evaluator.h"
 #include <atomic>
@@ -48,6 +49,9 @@ struct JobSettings {
   /// Whether code for the chip runs on the device; unused if emulating.
   std::function<bool(const Chip &)> runs;
   const std::atomic<bool> *interrupted = nullptr;
+  /// Reads the profiler's counters of a kernel that was measured, profileJob()
+  /// with a worker. Empty: none are read.
+  std::function<llvm::Expected<NcuKernel>(const Job &)> profile;
 };
 
 /// Checks what compiles in worker processes, and times it there beside dense
@@ -77,10 +81,12 @@ private:
   std::string packagePath() const { return directory + "/package"; }
   Job jobFor(const std::string &symbol, int64_t n, const Chip &chip,
              bool isEmulated) const;
+  void addCounters(Candidate &candidate, const Job &job);
 
   const Matrix &weight;
   JobSettings settings;
   std::string directory; ///< Of the package; empty until there is one.
+  bool saidAbsent = false; ///< Which counters there are not.
 };
 
 /// What became of a candidate whose job ended so.
