@@ -112,7 +112,7 @@ static void readSizes(JSONFields &fields, llvm::StringRef key,
 
 void Job::shorten() {
   if (checkN.size() > 1)
-    checkN.resize(1);
+    checkN.erase(checkN.begin() + 1, checkN.end());
   onlyGivenN = !checkN.empty();
   allVariants = false;
   maxOneHotLaunches = 1;
