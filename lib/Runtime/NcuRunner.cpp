@@ -47,22 +47,11 @@ sparseditto::profileWith(NcuRun run, llvm::StringRef symbol, unsigned skip) {
                      "/usr/local/cuda");
   std::string metrics = ncuMetrics();
   while (true) {
-    llvm::Expected<NcuOutput> output = run({ncu,
-                                            "--csv",
-                                            "--print-units",
-                                            "base",
-                                            "--clock-control",
-                                            "none",
-                                            "--target-processes",
-                                            "all",
-                                            "--kernel-name",
-                                            symbol.str(),
-                                            "--launch-skip",
-                                            std::to_string(skip),
-                                            "--launch-count",
-                                            "1",
-                                            "--metrics",
-                                            metrics});
+    llvm::Expected<NcuOutput> output =
+        run({ncu, "--csv", "--print-units", "base", "--clock-control", "none",
+             "--target-processes", "all", "--kernel-name", symbol.str(),
+             "--launch-skip", std::to_string(skip), "--launch-count", "1",
+             "--metrics", metrics});
     if (!output)
       return output.takeError();
     llvm::Expected<NcuReport> report = parseNcuCsv(output->text);

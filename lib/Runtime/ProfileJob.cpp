@@ -1,4 +1,4 @@
-//===- ProfileJob.cpp - A worker under Nsight Compute ---------------------------===//
+//===- ProfileJob.cpp - A worker under Nsight Compute ---------------------===//
 //
 // Part of the SparseDitto project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

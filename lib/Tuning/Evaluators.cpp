@@ -189,7 +189,8 @@ Job JobEvaluator::jobFor(const std::string &symbol, int64_t n, const Chip &chip,
   return job;
 }
 
-/// What is missing is said once, and where nothing can be read, not tried again.
+/// What is missing is said once, and where nothing can be read, not tried
+/// again.
 void JobEvaluator::addCounters(Candidate &candidate, const Job &job) {
   if (!settings.profile)
     return;

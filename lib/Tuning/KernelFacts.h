@@ -1,5 +1,4 @@
-//===- KernelFacts.h - What a built kernel tells -----------------*- C++
-//-*-===//
+//===- KernelFacts.h - What a built kernel tells ----------------*- C++ -*-===//
 //
 // Part of the SparseDitto project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

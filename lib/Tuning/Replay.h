@@ -1,5 +1,4 @@
-//===- Replay.h - Decisions of a recorded run --------------------*- C++
-//-*-===//
+//===- Replay.h - Decisions of a recorded run -------------------*- C++ -*-===//
 //
 // Part of the SparseDitto project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- CompileSpelling.h - What compile and tune are asked for ---*- C++
-//-*-===//
+//===- CompileSpelling.h - What compile and tune are asked for --*- C++ -*-===//
 //
 // Part of the SparseDitto project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

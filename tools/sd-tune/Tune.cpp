@@ -307,9 +307,10 @@ int tool::tuneMain(llvm::ArrayRef<const char *> args) {
                "check candidates on the CPU where they are not measured");
   command.value("--db", "FILE", spelling.database,
                 "tuning records: verified ones are applied, new ones added");
-  command.flag("--profile", spelling.profile,
-               "read the counters of what is measured with Nsight Compute's ncu "
-               "as well: seconds a candidate");
+  command.flag(
+      "--profile", spelling.profile,
+      "read the counters of what is measured with Nsight Compute's ncu "
+      "as well: seconds a candidate");
   command.value("--device", "NUMBER", spelling.device, "which GPU");
   command.value("--timeout", "SECONDS", spelling.timeout,
                 "limit of one candidate's worker (default 600)");
@@ -377,7 +378,8 @@ int tool::tuneMain(llvm::ArrayRef<const char *> args) {
 
   std::signal(SIGINT, onInterrupt);
   auto result = compilePackage(*options);
-  std::vector<std::string> notes = endNotes(*options, measuring, spelling.profile);
+  std::vector<std::string> notes =
+      endNotes(*options, measuring, spelling.profile);
   if (transcript) {
     llvm::json::Object end{{"interrupted", interrupted.load()},
                            {"failed", !result},

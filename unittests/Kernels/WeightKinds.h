@@ -1,5 +1,4 @@
-//===- WeightKinds.h - Weights of every pattern --------------------*- C++
-//-*-===//
+//===- WeightKinds.h - Weights of every pattern -----------------*- C++ -*-===//
 //
 // Part of the SparseDitto project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- FakeLoop.h - Scripted sources and evaluators --------------*- C++
-//-*-===//
+//===- FakeLoop.h - Scripted sources and evaluators -------------*- C++ -*-===//
 //
 // Part of the SparseDitto project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

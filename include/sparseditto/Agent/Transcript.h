@@ -1,5 +1,4 @@
-//===- Transcript.h - The record of a run, as JSON lines ---------*- C++
-//-*-===//
+//===- Transcript.h - The record of a run, as JSON lines --------*- C++ -*-===//
 //
 // Part of the SparseDitto project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- ProfileJob.h - A worker under Nsight Compute -----------------*- C++ -*-===//
+//===- ProfileJob.h - A worker under Nsight Compute -------------*- C++ -*-===//
 //
 // Part of the SparseDitto project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

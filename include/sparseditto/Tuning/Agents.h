@@ -1,5 +1,4 @@
-//===- Agents.h - Every source by its name -----------------------*- C++
-//-*-===//
+//===- Agents.h - Every source by its name ----------------------*- C++ -*-===//
 //
 // Part of the SparseDitto project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

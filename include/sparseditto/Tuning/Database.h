@@ -1,5 +1,4 @@
-//===- Database.h - Tuning records of earlier runs ---------------*- C++
-//-*-===//
+//===- Database.h - Tuning records of earlier runs --------------*- C++ -*-===//
 //
 // Part of the SparseDitto project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

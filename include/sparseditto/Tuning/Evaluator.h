@@ -1,5 +1,4 @@
-//===- Evaluator.h - What becomes of a proposal ------------------*- C++
-//-*-===//
+//===- Evaluator.h - What becomes of a proposal -----------------*- C++ -*-===//
 //
 // Part of the SparseDitto project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

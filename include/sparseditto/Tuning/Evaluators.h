@@ -1,5 +1,4 @@
-//===- Evaluators.h - Compiling, emulating, measuring ------------*- C++
-//-*-===//
+//===- Evaluators.h - Compiling, emulating, measuring -----------*- C++ -*-===//
 //
 // Part of the SparseDitto project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -85,7 +84,7 @@ private:
 
   const Matrix &weight;
   JobSettings settings;
-  std::string directory; ///< Of the package; empty until there is one.
+  std::string directory;   ///< Of the package; empty until there is one.
   bool saidAbsent = false; ///< Which counters there are not.
 };
 

@@ -1,5 +1,4 @@
-//===- Loop.h - Propose, evaluate, propose again -----------------*- C++
-//-*-===//
+//===- Loop.h - Propose, evaluate, propose again ----------------*- C++ -*-===//
 //
 // Part of the SparseDitto project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

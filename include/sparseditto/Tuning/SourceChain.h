@@ -1,5 +1,4 @@
-//===- SourceChain.h - Sources that stand in for each other ------*- C++
-//-*-===//
+//===- SourceChain.h - Sources that stand in for each other -----*- C++ -*-===//
 //
 // Part of the SparseDitto project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -76,10 +76,11 @@ TEST(Learned, FastAPINamesThePlace) {
 // As llama-cpp-python 0.3 does.
 TEST(Learned, AServersOwnSchemaRefusesWithA500) {
   Server server(
-      {refuse("1 validation error:\n  {'type': 'literal_error', 'loc': ('body', "
-              "'response_format', 'type'), 'msg': \"Input should be 'text' or "
-              "'json_object'\", 'input': 'json_schema'}",
-              500),
+      {refuse(
+           "1 validation error:\n  {'type': 'literal_error', 'loc': ('body', "
+           "'response_format', 'type'), 'msg': \"Input should be 'text' or "
+           "'json_object'\", 'input': 'json_schema'}",
+           500),
        Server::reply(200, fine)});
   success(providerFor(configFor(server))->complete(structured(), {}));
   EXPECT_EQ(bodyOf(server, 0)["response_format"]["type"], "json_schema");
