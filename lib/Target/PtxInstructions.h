@@ -1,4 +1,4 @@
-//===- PtxInstructions.h - Which instructions a candidate may use *- C++ -*-===//
+//===- PtxInstructions.h - Instructions candidates may use ------*- C++ -*-===//
 //
 // Part of the SparseDitto project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
