@@ -112,6 +112,19 @@ if cache.get("SPARSEDITTO_STATIC", "OFF").upper() in ("ON", "1", "TRUE", "YES"):
     config.available_features.add("static")
 if cache.get("SPARSEDITTO_SANITIZE"):
     config.available_features.add("sanitize")
+    # What is undefined fails its test, as what AddressSanitizer finds does. A
+    # fibre's frames stay on its stack: copies of them elsewhere, one pool for
+    # each of a block's threads, would be most of the emulator's time.
+    sanitizers = {
+        "ASAN_OPTIONS": "detect_stack_use_after_return=0",
+        "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
+    }
+    for variable, options in sanitizers.items():
+        stated = os.environ.get(variable)
+        config.environment[variable] = options + (":" + stated if stated else "")
+    symbolizer = os.path.join(llvm_tools, "llvm-symbolizer")
+    config.environment["ASAN_SYMBOLIZER_PATH"] = symbolizer
+    config.environment["UBSAN_SYMBOLIZER_PATH"] = symbolizer
 
 # A language model on this machine: minutes, and its first run installs it.
 if os.environ.get("SPARSEDITTO_TEST_LLM") == "1":

@@ -26,10 +26,11 @@ static void checkAlignment(ThreadContext &thread, uint64_t address,
                            unsigned site) {
   if ((address & (alignment - 1)) == 0)
     return;
-  thread.runner->raise(
-      thread, FaultKind::Misaligned, site,
-      describeAccess(kind, size) + " at address 0x" + llvm::utohexstr(address) +
-          ", which is no multiple of " + std::to_string(alignment));
+  thread.runner->raise(thread, FaultKind::Misaligned, site, [&] {
+    return describeAccess(kind, size) + " at address 0x" +
+           llvm::utohexstr(address) + ", which is no multiple of " +
+           std::to_string(alignment);
+  });
 }
 
 void emulator::checkSharedRace(ThreadContext &thread, unsigned offset,
@@ -53,14 +54,15 @@ void emulator::checkSharedRace(ThreadContext &thread, unsigned offset,
   const ThreadContext &other = runner.thread(conflict->thread);
   const OperationRecord &op =
       (*runner.launch().operations)[runner.site(conflict->site).operation];
-  runner.raise(thread, FaultKind::SharedRace, site,
-               llvm::formatv(
-                   "{0} of {1} races with a {2} by thread ({3}, {4}, {5}) at "
-                   "'{6}' {7}: no barrier lies between them",
-                   describeAccess(kind, size), runner.shared().describe(offset),
-                   conflict->write ? "write" : "read", other.tid[0],
-                   other.tid[1], other.tid[2], op.name, op.location)
-                   .str());
+  runner.raise(thread, FaultKind::SharedRace, site, [&] {
+    return llvm::formatv(
+               "{0} of {1} races with a {2} by thread ({3}, {4}, {5}) at "
+               "'{6}' {7}: no barrier lies between them",
+               describeAccess(kind, size), runner.shared().describe(offset),
+               conflict->write ? "write" : "read", other.tid[0], other.tid[1],
+               other.tid[2], op.name, op.location)
+        .str();
+  });
 }
 
 static void checkShared(ThreadContext &thread, uint64_t address, unsigned size,
@@ -81,14 +83,15 @@ static void checkShared(ThreadContext &thread, uint64_t address, unsigned size,
     ByteState state =
         i < SharedMemory::windowBytes ? *shared.state(i) : ByteState::RedZone;
     if (state == ByteState::RedZone)
-      runner.raise(thread, FaultKind::OutOfBounds, site,
-                   describeAccess(kind, size) + " outside " +
-                       shared.describe(offset));
+      runner.raise(thread, FaultKind::OutOfBounds, site, [&] {
+        return describeAccess(kind, size) + " outside " +
+               shared.describe(offset);
+      });
     if (state == ByteState::InFlight)
-      runner.raise(thread, FaultKind::AsyncPending, site,
-                   describeAccess(kind, size) + " of " +
-                       shared.describe(offset) +
-                       ", to which a copy is still in flight");
+      runner.raise(thread, FaultKind::AsyncPending, site, [&] {
+        return describeAccess(kind, size) + " of " + shared.describe(offset) +
+               ", to which a copy is still in flight";
+      });
   }
   if (isStore(kind)) {
     shared.mark(offset, size, ByteState::Written);
@@ -96,10 +99,11 @@ static void checkShared(ThreadContext &thread, uint64_t address, unsigned size,
   }
   checkSharedRace(thread, offset, size, kind, site);
   if (runner.launch().options.checkUninitializedShared)
-    runner.raise(thread, FaultKind::UninitializedShared, site,
-                 describeAccess(kind, size) + " of " + shared.describe(offset) +
-                     ", byte " + std::to_string(bad - offset) +
-                     " of which was never written");
+    runner.raise(thread, FaultKind::UninitializedShared, site, [&] {
+      return describeAccess(kind, size) + " of " + shared.describe(offset) +
+             ", byte " + std::to_string(bad - offset) +
+             " of which was never written";
+    });
 }
 
 static void checkGlobal(ThreadContext &thread, uint64_t address, unsigned size,
@@ -107,21 +111,24 @@ static void checkGlobal(ThreadContext &thread, uint64_t address, unsigned size,
   BlockRunner &runner = *thread.runner;
   const Allocation *buffer = runner.launch().allocations.find(address);
   if (!buffer)
-    runner.raise(thread, FaultKind::OutOfBounds, site,
-                 describeAccess(kind, size) + " at address 0x" +
-                     llvm::utohexstr(address) + ", which is in no buffer");
+    runner.raise(thread, FaultKind::OutOfBounds, site, [&] {
+      return describeAccess(kind, size) + " at address 0x" +
+             llvm::utohexstr(address) + ", which is in no buffer";
+    });
   if (address < buffer->begin || address > buffer->end ||
       buffer->end - address < size)
-    runner.raise(thread, FaultKind::OutOfBounds, site,
-                 describeAccess(kind, size) + " at byte " +
-                     std::to_string(int64_t(address - buffer->begin)) +
-                     " of buffer '" + buffer->name + "', which has " +
-                     std::to_string(buffer->end - buffer->begin) + " bytes");
+    runner.raise(thread, FaultKind::OutOfBounds, site, [&] {
+      return describeAccess(kind, size) + " at byte " +
+             std::to_string(int64_t(address - buffer->begin)) + " of buffer '" +
+             buffer->name + "', which has " +
+             std::to_string(buffer->end - buffer->begin) + " bytes";
+    });
   checkAlignment(thread, address, size, alignment, kind, site);
   if ((isStore(kind) || kind == AccessKind::Atomic) && buffer->readOnly)
-    runner.raise(thread, FaultKind::ReadOnlyWrite, site,
-                 describeAccess(kind, size) + " to buffer '" + buffer->name +
-                     "', which is read-only");
+    runner.raise(thread, FaultKind::ReadOnlyWrite, site, [&] {
+      return describeAccess(kind, size) + " to buffer '" + buffer->name +
+             "', which is read-only";
+    });
   // Sites have one size and kind, so the whole buffer is good for the next
   // time.
   thread.cache[site] = {buffer->begin, buffer->end - buffer->begin - size};
@@ -148,9 +155,9 @@ void emulator::checkSharedOperand(ThreadContext &thread, uint64_t address,
   BlockRunner &runner = *thread.runner;
   if (runner.shared().contains(address))
     return;
-  runner.raise(thread, FaultKind::OutOfBounds, site,
-               "address 0x" + llvm::utohexstr(address) +
-                   " is not in shared memory");
+  runner.raise(thread, FaultKind::OutOfBounds, site, [&] {
+    return "address 0x" + llvm::utohexstr(address) + " is not in shared memory";
+  });
 }
 
 void emulator::issueCopy(ThreadContext &thread, unsigned site,
@@ -159,9 +166,10 @@ void emulator::issueCopy(ThreadContext &thread, unsigned site,
   BlockRunner &runner = *thread.runner;
   SharedMemory &shared = runner.shared();
   if (sourceSize > size)
-    runner.raise(thread, FaultKind::InvalidOperand, site,
-                 "source size " + std::to_string(sourceSize) +
-                     " exceeds the copy's " + std::to_string(size) + " bytes");
+    runner.raise(thread, FaultKind::InvalidOperand, site, [&] {
+      return "source size " + std::to_string(sourceSize) +
+             " exceeds the copy's " + std::to_string(size) + " bytes";
+    });
   checkSharedOperand(thread, destination, site);
   checkShared(thread, destination, size, size, AccessKind::Store, site);
   if (sourceSize != 0) {

@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // A fault abandons all fibres of the block: nothing on their stacks owns
-// memory, so they are never unwound.
+// memory, so they are never unwound. raise() makes its message itself, because
+// a caller's would be left there.
 //
 //===----------------------------------------------------------------------===//
 
@@ -73,6 +74,7 @@ static void fiberMain(transfer_t transfer) {
   // The first resume hands over the scheduler the same way suspend() does.
   BlockRunner *runner = thread->runner;
   thread->fiber = transfer.fctx;
+  runner->arrive(*thread);
   runner->launch().entry(thread, runner->launch().args);
   runner->exitThread(*thread);
 }
@@ -94,8 +96,9 @@ void BlockRunner::resetBlock(std::array<unsigned, 3> block) {
     t.groups.clear();
     t.bulkUncommitted.clear();
     t.bulkGroups.clear();
-    t.fiber = make_fcontext(Stacks.top(t.index), FiberStacks::usableBytes(),
-                            fiberMain);
+    t.stack = Stacks.fresh(t.index);
+    t.fiber =
+        make_fcontext(Stacks.top(t.index), FiberStacks::usableBytes, fiberMain);
   }
   for (WarpState &w : Warps) {
     w.ready = w.valid;
@@ -122,7 +125,9 @@ void BlockRunner::schedule() {
   activeRunner = this;
   volatile unsigned idle = 0;
   // A trap on a fibre comes back here with its fault recorded.
-  if (sigsetjmp(SignalExit, 1) == 0) {
+  if (sigsetjmp(SignalExit, 1) != 0) {
+    afterJump(OwnStack, __builtin_frame_address(0));
+  } else {
     while (Live != 0 && !Failed) {
       Progress = Polled = false;
       bool reverse = Launch.options.order == EmulatorOptions::Reverse;
@@ -166,14 +171,19 @@ bool BlockRunner::runWarp(WarpState &warp) {
 
 void BlockRunner::resume(ThreadContext &thread) {
   Running = &thread;
+  beforeSwitch(OwnStack, thread.stack);
   transfer_t back = jump_fcontext(thread.fiber, &thread);
+  afterSwitch(OwnStack, thread.stack);
   thread.fiber = back.fctx;
 }
 
 void BlockRunner::suspend(ThreadContext &thread) {
   warpOf(thread).ready &= ~(1u << thread.laneId);
   // While a fibre runs, `fiber` holds the scheduler's continuation.
+  beforeSwitch(thread.stack, OwnStack,
+               /*forGood=*/thread.state == ThreadState::Exited);
   transfer_t back = jump_fcontext(thread.fiber, nullptr);
+  afterSwitch(thread.stack, OwnStack);
   thread.fiber = back.fctx;
 }
 
@@ -213,8 +223,9 @@ void BlockRunner::record(const ThreadContext &thread, FaultKind kind,
 }
 
 void BlockRunner::raise(const ThreadContext &thread, FaultKind kind,
-                        unsigned siteIndex, std::string message) {
-  record(thread, kind, siteIndex, std::move(message));
+                        unsigned siteIndex,
+                        llvm::function_ref<std::string()> message) {
+  record(thread, kind, siteIndex, message());
   // `thread` may be a lane the running fibre acts for; leave from the latter.
   suspend(*Running);
   __builtin_unreachable();
@@ -223,9 +234,10 @@ void BlockRunner::raise(const ThreadContext &thread, FaultKind kind,
 void BlockRunner::checkDeadline(ThreadContext &thread, unsigned siteIndex) {
   if (std::chrono::steady_clock::now() < Launch.deadline)
     return;
-  raise(thread, FaultKind::Hang, siteIndex,
-        "the launch ran longer than " +
-            llvm::utostr(uint64_t(Launch.options.timeoutSeconds)) + " s");
+  raise(thread, FaultKind::Hang, siteIndex, [&] {
+    return "the launch ran longer than " +
+           llvm::utostr(uint64_t(Launch.options.timeoutSeconds)) + " s";
+  });
 }
 
 std::string
@@ -329,7 +341,7 @@ void BlockRunner::handleSignal(int signal, uint64_t address) {
   } else if (runner->Stacks.inGuard(address)) {
     runner->record(thread, FaultKind::StackOverflow, ~0u,
                    "local memory exceeds " +
-                       std::to_string(FiberStacks::usableBytes()) + " bytes");
+                       std::to_string(FiberStacks::usableBytes) + " bytes");
   } else {
     const Allocation *buffer = runner->Launch.allocations.find(address);
     std::string text = "access to address 0x" + llvm::utohexstr(address);

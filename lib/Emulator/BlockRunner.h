@@ -17,6 +17,7 @@
 #include "Context.h"
 #include "FiberStacks.h"
 #include "RaceDetector.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include <map>
 
 namespace sparseditto::emulator {
@@ -43,11 +44,15 @@ public:
   LaunchReport counts;
 
   // For the run-time functions, called on a fibre.
+  /// On a fibre that runs for the first time.
+  void arrive(ThreadContext &thread) { afterSwitch(thread.stack, OwnStack); }
   /// Gives up the fibre until the scheduler resumes it.
   void suspend(ThreadContext &thread);
-  /// Records the fault and leaves the block; never returns.
+  /// Records the fault and leaves the block; never returns, so the caller must
+  /// hold nothing that owns memory. `message` is called once.
   [[noreturn]] void raise(const ThreadContext &thread, FaultKind kind,
-                          unsigned site, std::string message);
+                          unsigned site,
+                          llvm::function_ref<std::string()> message);
   [[noreturn]] void exitThread(ThreadContext &thread);
   WarpState &warpOf(const ThreadContext &thread) {
     return Warps[thread.warpId];
@@ -83,6 +88,7 @@ private:
   std::map<unsigned, MbarrierState> Mbarriers; ///< By shared offset.
   std::vector<SiteCache> Cache;
   ThreadContext *Running = nullptr;
+  StackExtent OwnStack; ///< The scheduler's.
   unsigned Live = 0;
   bool Progress = false;
   bool Polled = false; ///< Some thread's test failed in this round.

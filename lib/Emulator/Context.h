@@ -18,6 +18,7 @@
 #include "Mbarrier.h"
 #include "SharedMemory.h"
 #include "Site.h"
+#include "StackSwitch.h"
 #include "sparseditto/Emulator/Emulator.h"
 #include "sparseditto/Emulator/Fault.h"
 #include <array>
@@ -68,6 +69,7 @@ struct ThreadContext {
   // The scheduler's.
   BlockRunner *runner = nullptr;
   void *fiber = nullptr;
+  StackExtent stack;
   unsigned index = 0; ///< Linear thread index.
   ThreadState state = ThreadState::Ready;
   unsigned site = 0;                 ///< Where it waits.

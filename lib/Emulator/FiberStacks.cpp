@@ -11,18 +11,22 @@
 
 using namespace sparseditto::emulator;
 
-FiberStacks::~FiberStacks() {
-  if (Base)
-    munmap(Base, Count * stackBytes);
+FiberStacks::~FiberStacks() { unmap(); }
+
+void FiberStacks::unmap() {
+  if (!Base)
+    return;
+  // Whatever is mapped here next does not inherit the red zones.
+  forgetFrames(Base, Count * stackBytes);
+  munmap(Base, Count * stackBytes);
+  Base = nullptr;
+  Count = 0;
 }
 
 llvm::Error FiberStacks::map(unsigned count) {
   if (count <= Count)
     return llvm::Error::success();
-  if (Base)
-    munmap(Base, Count * stackBytes);
-  Base = nullptr;
-  Count = 0;
+  unmap();
   void *mapping =
       mmap(nullptr, count * stackBytes, PROT_READ | PROT_WRITE,
            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
@@ -34,6 +38,12 @@ llvm::Error FiberStacks::map(unsigned count) {
     if (mprotect(Base + i * stackBytes, guardBytes, PROT_NONE) != 0)
       return llvm::createStringError("cannot protect fibre stack %u", i);
   return llvm::Error::success();
+}
+
+StackExtent FiberStacks::fresh(unsigned i) const {
+  const uint8_t *bottom = Base + i * stackBytes + guardBytes;
+  forgetFrames(bottom, usableBytes);
+  return {bottom, usableBytes};
 }
 
 bool FiberStacks::inGuard(uint64_t address) const {

@@ -192,7 +192,7 @@ bool Instrumenter::refuseHugeFrame() {
         largestBytes = size->getFixedValue();
       }
     }
-  if (bytes <= FiberStacks::localBytes())
+  if (bytes <= FiberStacks::localBytes)
     return false;
   unsigned site = addSite(*largest, "alloca");
   F->deleteBody();

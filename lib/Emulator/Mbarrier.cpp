@@ -25,11 +25,12 @@ static MbarrierState &find(ThreadContext &thread, unsigned site,
   auto &barriers = runner.mbarriers();
   auto it = barriers.find(runner.shared().offsetOf(address));
   if (it == barriers.end())
-    runner.raise(thread, FaultKind::InvalidOperand, site,
-                 llvm::formatv("no mbarrier was initialized at {0}",
-                               runner.shared().describe(
-                                   runner.shared().offsetOf(address)))
-                     .str());
+    runner.raise(thread, FaultKind::InvalidOperand, site, [&] {
+      return llvm::formatv(
+                 "no mbarrier was initialized at {0}",
+                 runner.shared().describe(runner.shared().offsetOf(address)))
+          .str();
+    });
   return it->second;
 }
 
@@ -76,10 +77,11 @@ static uint64_t arrive(ThreadContext &thread, unsigned site,
                        MbarrierState &barrier, uint64_t count) {
   BlockRunner &runner = *thread.runner;
   if (count == 0 || count > barrier.pending)
-    runner.raise(thread, FaultKind::InvalidOperand, site,
-                 llvm::formatv("{0} arrivals at an mbarrier that waits for {1}",
-                               count, barrier.pending)
-                     .str());
+    runner.raise(thread, FaultKind::InvalidOperand, site, [&] {
+      return llvm::formatv("{0} arrivals at an mbarrier that waits for {1}",
+                           count, barrier.pending)
+          .str();
+    });
   uint64_t token = barrier.phase;
   if (runner.launch().options.checkRaces)
     runner.races().release(thread.index, barrier.arriving);
@@ -127,9 +129,10 @@ static void initialize(ThreadContext &thread, unsigned site, uint64_t address,
                        uint64_t count) {
   BlockRunner &runner = *thread.runner;
   if (count == 0 || count >= 1u << 20)
-    runner.raise(
-        thread, FaultKind::InvalidOperand, site,
-        llvm::formatv("an mbarrier cannot wait for {0} arrivals", count).str());
+    runner.raise(thread, FaultKind::InvalidOperand, site, [&] {
+      return llvm::formatv("an mbarrier cannot wait for {0} arrivals", count)
+          .str();
+    });
   accessMemory(thread, address, 8, 8, AccessKind::Store, site);
   MbarrierState state;
   state.count = state.pending = static_cast<uint32_t>(count);
@@ -200,13 +203,13 @@ uint64_t emulator::mbarrierOperation(ThreadContext &thread, unsigned site,
 static void checkBulk(ThreadContext &thread, unsigned site, uint64_t a,
                       uint64_t b, unsigned size) {
   if ((a | b | size) % 16 != 0)
-    thread.runner->raise(
-        thread, FaultKind::Misaligned, site,
-        llvm::formatv(
-            "bulk copy of {0} bytes between {1:x} and {2:x}; size and "
-            "addresses must be multiples of 16",
-            size, a, b)
-            .str());
+    thread.runner->raise(thread, FaultKind::Misaligned, site, [&] {
+      return llvm::formatv(
+                 "bulk copy of {0} bytes between {1:x} and {2:x}; size and "
+                 "addresses must be multiples of 16",
+                 size, a, b)
+          .str();
+    });
 }
 
 void emulator::issueBulkLoad(ThreadContext &thread, unsigned site,

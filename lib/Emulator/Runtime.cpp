@@ -33,10 +33,11 @@ static void emuAccess(ThreadContext *thread, uint64_t address, uint32_t size,
 
 static void emuLocalBounds(ThreadContext *thread, int64_t offset, uint32_t size,
                            uint64_t limit, uint32_t site) {
-  thread->runner->raise(*thread, FaultKind::OutOfBounds, site,
-                        std::to_string(size) + "-byte access at byte " +
-                            std::to_string(offset) + " of a local array of " +
-                            std::to_string(limit) + " bytes");
+  thread->runner->raise(*thread, FaultKind::OutOfBounds, site, [&] {
+    return std::to_string(size) + "-byte access at byte " +
+           std::to_string(offset) + " of a local array of " +
+           std::to_string(limit) + " bytes";
+  });
 }
 
 static void emuWarp(ThreadContext *thread, uint32_t site, uint32_t mask,
@@ -67,21 +68,23 @@ static uint32_t emuBarrier(ThreadContext *thread, uint32_t site, uint32_t id,
   BlockRunner &runner = *thread->runner;
   BarrierMode mode = BarrierMode(modeBits);
   if (id >= 16)
-    runner.raise(*thread, FaultKind::InvalidOperand, site,
-                 "barrier " + std::to_string(id) + " does not exist");
+    runner.raise(*thread, FaultKind::InvalidOperand, site, [&] {
+      return "barrier " + std::to_string(id) + " does not exist";
+    });
   if (count % 32 != 0)
-    runner.raise(*thread, FaultKind::InvalidOperand, site,
-                 "thread count " + std::to_string(count) + " of barrier " +
-                     std::to_string(id) + " is no multiple of 32");
+    runner.raise(*thread, FaultKind::InvalidOperand, site, [&] {
+      return "thread count " + std::to_string(count) + " of barrier " +
+             std::to_string(id) + " is no multiple of 32";
+    });
   BarrierState &state = runner.barrier(id);
   // On hardware whole warps arrive, so a count may exceed a partial last warp.
   unsigned expected = count == 0 ? runner.numThreads() : count;
   if (state.arrived != 0 && state.expected != expected)
-    runner.raise(*thread, FaultKind::DivergentBarrier, site,
-                 "arrives at barrier " + std::to_string(id) + " for " +
-                     std::to_string(expected) +
-                     " threads while others wait for " +
-                     std::to_string(state.expected));
+    runner.raise(*thread, FaultKind::DivergentBarrier, site, [&] {
+      return "arrives at barrier " + std::to_string(id) + " for " +
+             std::to_string(expected) + " threads while others wait for " +
+             std::to_string(state.expected);
+    });
   if (aligned) {
     WarpState &warp = runner.warpOf(*thread);
     for (uint32_t rest = warp.valid & ~warp.exited; rest; rest &= rest - 1) {
@@ -91,10 +94,11 @@ static uint32_t emuBarrier(ThreadContext *thread, uint32_t site, uint32_t id,
         continue;
       const OperationRecord &other =
           (*runner.launch().operations)[runner.site(lane.site).operation];
-      runner.raise(*thread, FaultKind::DivergentBarrier, site,
-                   "lane " + std::to_string(lane.laneId) +
-                       " of the same warp waits at another place, '" +
-                       other.name + "' " + other.location);
+      runner.raise(*thread, FaultKind::DivergentBarrier, site, [&] {
+        return "lane " + std::to_string(lane.laneId) +
+               " of the same warp waits at another place, '" + other.name +
+               "' " + other.location;
+      });
     }
   }
   state.expected = expected;
@@ -159,15 +163,15 @@ static void emuExit(ThreadContext *thread) {
 }
 static void emuTrap(ThreadContext *thread, uint32_t site) {
   thread->runner->raise(*thread, FaultKind::Trap, site,
-                        "the kernel executed a trap");
+                        [&] { return "the kernel executed a trap"; });
 }
 
 /// Instead of a kernel whose local arrays do not fit a fibre's stack.
 static void emuHugeFrame(ThreadContext *thread, uint64_t bytes, uint32_t site) {
-  thread->runner->raise(*thread, FaultKind::StackOverflow, site,
-                        "local arrays take " + std::to_string(bytes) +
-                            " bytes, of at most " +
-                            std::to_string(FiberStacks::localBytes()));
+  thread->runner->raise(*thread, FaultKind::StackOverflow, site, [&] {
+    return "local arrays take " + std::to_string(bytes) +
+           " bytes, of at most " + std::to_string(FiberStacks::localBytes);
+  });
 }
 
 /// A loop ran out of fuel: look at the clock and let the other threads go on,

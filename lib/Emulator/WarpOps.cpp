@@ -72,10 +72,11 @@ static void executeShuffle(const Execution &e) {
     if (!inRange)
       source = self;
     if (!(e.lanes >> source & 1))
-      e.runner.raise(e.lane(lane), FaultKind::DivergentCollective, e.siteIndex,
-                     "'" + e.site.instruction + "' reads lane " +
-                         std::to_string(source) +
-                         ", which does not take part in it");
+      e.runner.raise(
+          e.lane(lane), FaultKind::DivergentCollective, e.siteIndex, [&] {
+            return "'" + e.site.instruction + "' reads lane " +
+                   std::to_string(source) + ", which does not take part in it";
+          });
     e.setResult(lane, 0, e.arg(source, 0));
     e.setResult(lane, 1, inRange);
   });
@@ -198,7 +199,7 @@ static void executeMatrix(const Execution &e) {
   if (!problem.lane)
     return;
   e.runner.raise(e.lane(*problem.lane), FaultKind::InvalidOperand, e.siteIndex,
-                 std::move(problem.message));
+                 [&] { return std::move(problem.message); });
 }
 
 static void execute(const Execution &e) {
@@ -272,15 +273,17 @@ void emulator::arriveAtWarpOp(ThreadContext &thread, unsigned siteIndex,
   if (site.aligned) {
     mask = ~0u;
     if (warp.valid != mask)
-      runner.raise(thread, FaultKind::DivergentCollective, siteIndex,
-                   "'" + site.instruction + "' needs 32 lanes; warp " +
-                       std::to_string(thread.warpId) + " has " +
-                       std::to_string(__builtin_popcount(warp.valid)));
+      runner.raise(thread, FaultKind::DivergentCollective, siteIndex, [&] {
+        return "'" + site.instruction + "' needs 32 lanes; warp " +
+               std::to_string(thread.warpId) + " has " +
+               std::to_string(__builtin_popcount(warp.valid));
+      });
   } else if (!(mask & self)) {
-    runner.raise(thread, FaultKind::DivergentCollective, siteIndex,
-                 "lane " + std::to_string(thread.laneId) + " executes '" +
-                     site.instruction + "' with member mask 0x" +
-                     llvm::utohexstr(mask) + ", which leaves it out");
+    runner.raise(thread, FaultKind::DivergentCollective, siteIndex, [&] {
+      return "lane " + std::to_string(thread.laneId) + " executes '" +
+             site.instruction + "' with member mask 0x" +
+             llvm::utohexstr(mask) + ", which leaves it out";
+    });
   }
   thread.state = ThreadState::Collective;
   thread.site = siteIndex;

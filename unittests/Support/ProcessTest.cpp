@@ -173,7 +173,8 @@ TEST(Forked, MemoryLimit) {
   std::string payload;
   auto take = [](size_t bytes) {
     return [bytes](int) {
-      void *memory = std::malloc(bytes);
+      // Volatile: a compiler may leave out memory that nobody looks at.
+      void *volatile memory = std::malloc(bytes);
       bool got = memory != nullptr;
       std::free(memory);
       return got ? 0 : 1;
