@@ -76,9 +76,9 @@ inline void afterJump([[maybe_unused]] StackExtent &now,
   __sanitizer_start_switch_fiber(nullptr, now.bottom, now.bytes);
   __sanitizer_finish_switch_fiber(now.frames, nullptr, nullptr);
   now.frames = nullptr;
-  __asan_unpoison_memory_region(
-      now.bottom, static_cast<char *>(frame) -
-                      static_cast<const char *>(now.bottom));
+  __asan_unpoison_memory_region(now.bottom,
+                                static_cast<char *>(frame) -
+                                    static_cast<const char *>(now.bottom));
 #endif
 }
 
