@@ -118,6 +118,12 @@ public:
     cost.tensorFlops =
         strips * double(panelRows) * 32 * double(llvm::alignTo(n, 8));
     cost.fixedMicroseconds += 2; // Offsets, then the list, then X.
+    // A warp's products are unrolled, and a cold launch fetches its code: the
+    // others hide that behind their weights, a list of few strips does not.
+    // Fitted to an H200.
+    if (config.schedule == Schedule::Stream)
+      cost.fixedMicroseconds += 0.02 * config.tilesPerWarp() * config.prefetch *
+                                double(config.tileN) / 8;
     return cost;
   }
 
