@@ -47,7 +47,7 @@ private:
   void nameKernel(Proposal &proposal);
 
   LoggedProvider provider;
-  const ChatControl &control;
+  const ChatControl control;
   const ProposalState &state;
   const LLMSourceOptions &options;
   std::vector<const KernelFamily *> families;
