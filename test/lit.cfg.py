@@ -115,9 +115,10 @@ if cache.get("SPARSEDITTO_SANITIZE"):
     # What is undefined fails its test, as what AddressSanitizer finds does. A
     # fibre's frames stay on its stack: copies of them elsewhere, one pool for
     # each of a block's threads, would be most of the emulator's time. Leaks are
-    # looked for by tracing, which the sandbox of a worker refuses.
+    # looked for by tracing, which the sandbox of a worker refuses. Signals run on
+    # the emulator's own stacks, which AddressSanitizer would give back as its own.
     sanitizers = {
-        "ASAN_OPTIONS": "detect_stack_use_after_return=0:detect_leaks=0",
+        "ASAN_OPTIONS": "detect_stack_use_after_return=0:detect_leaks=0:use_sigaltstack=0",
         "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
     }
     for variable, options in sanitizers.items():
