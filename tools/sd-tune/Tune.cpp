@@ -170,18 +170,15 @@ static void chooseEvaluator(CompileOptions &options, const Spelling &spelling,
   std::string program = llvm::sys::fs::getMainExecutable("sd-tune", &anchor);
   unsigned threads = std::max(1u, std::thread::hardware_concurrency());
   JobSettings settings;
-  settings.run = [program, timeout = spelling.timeout](const Job &job) {
-    JobOptions options;
-    options.timeoutSeconds = timeout;
-    options.cancelled = &interrupted;
-    return runJob(program, job, options);
+  JobOptions jobOptions;
+  jobOptions.timeoutSeconds = spelling.timeout;
+  jobOptions.cancelled = &interrupted;
+  settings.run = [program, jobOptions](const Job &job) {
+    return runJob(program, job, jobOptions);
   };
   if (spelling.profile)
-    settings.profile = [program, timeout = spelling.timeout](const Job &job) {
-      JobOptions options;
-      options.timeoutSeconds = timeout;
-      options.cancelled = &interrupted;
-      return profileJob(program, job, options);
+    settings.profile = [program, jobOptions](const Job &job) {
+      return profileJob(program, job, jobOptions);
     };
   settings.emulate = !measuring.device;
   settings.device = int(spelling.device);
